@@ -1,0 +1,1 @@
+//! Nothing here: the tests that cross crates stand in `tests/tests`.

@@ -1,0 +1,2 @@
+//! Volterra tensor-network ensembles on microcontrollers.
+#![no_std]

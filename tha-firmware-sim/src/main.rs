@@ -1,0 +1,3 @@
+//! The `tha-firmware-sim` command line.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Identifies nonlinear dynamic systems from recorded inputs and outputs as Volterra tensor networks.

@@ -1,0 +1,3 @@
+//! The `tha-train` command line.
+
+fn main() {}
