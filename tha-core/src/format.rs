@@ -1,0 +1,222 @@
+//! The `.tha` file: header, metadata, block. `FORMAT.md` is the specification; this file is its only reader
+//! of fixed positions, and [`build`](crate::build) its only writer.
+//!
+//! ```text
+//! 0    header     36 bytes at fixed positions
+//! 36   metadata   postcard, padded with zeros to a multiple of four
+//! ..   block      little-endian 32-bit words: scaling, ranges, heads, in the order the kernel reads them
+//! ```
+
+use crc::{CRC_32_ISO_HDLC, Crc, NoTable};
+use serde::{Deserialize, Serialize};
+
+use crate::error::ParseError;
+
+/// The first four bytes of every model file.
+pub const MAGIC: [u8; 4] = *b"\x89THA";
+/// The format number this crate reads and writes.
+pub const FORMAT: u16 = 1;
+/// Bytes before the metadata.
+pub const HEADER_LEN: usize = 36;
+
+/// The position of the checksum, the one field that it does not cover.
+const CRC_AT: usize = 12;
+/// Positions of the capacities, read at compile time by [`Capacities::of`].
+const INPUTS_AT: usize = 24;
+const HISTORY_AT: usize = 28;
+const SCRATCH_AT: usize = 32;
+
+/// Bit-wise CRC: a table would be faster at start-up and cost 1 KiB of flash for ever.
+const CRC: Crc<u32, NoTable> = Crc::<u32, NoTable>::new(&CRC_32_ISO_HDLC);
+
+/// What to do with an input outside the range seen in training.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RangePolicy {
+    /// Use the value as it is, and flag it.
+    #[default]
+    Pass,
+    /// Use the nearest end of the range, and flag it.
+    Clamp,
+}
+
+/// What to do with a NaN or an infinity at the input. It never enters the history.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum NonFinitePolicy {
+    /// Use the channel's previous value (before the first sample: the training mean), and flag it.
+    #[default]
+    Hold,
+    /// Refuse the whole sample; the state does not change.
+    Refuse,
+}
+
+/// The capacities of a [`State`](crate::State) that holds a model, in elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capacities {
+    /// Input channels: p.
+    pub inputs: usize,
+    /// Raw history and mirrored window: 3 M p values.
+    pub history: usize,
+    /// Work space of the contraction and the outputs.
+    pub scratch: usize,
+}
+
+impl Capacities {
+    /// What the model in `bytes` asks for, read from the header without checking anything, at compile time
+    /// if need be. Zeros when `bytes` is shorter than a header.
+    ///
+    /// ```
+    /// use tha_core::{Capacities, Model, State};
+    ///
+    /// const MODEL: &[u8] = tha_core::include_model!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/small.tha"));
+    /// const NEEDS: Capacities = Capacities::of(MODEL);
+    /// type MyState = State<{ NEEDS.inputs }, { NEEDS.history }, { NEEDS.scratch }>;
+    ///
+    /// let model = Model::parse(MODEL)?;
+    /// let state = MyState::new(&model)?;
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn of(bytes: &[u8]) -> Self {
+        Self {
+            inputs: read_u32(bytes, INPUTS_AT) as usize,
+            history: read_u32(bytes, HISTORY_AT) as usize,
+            scratch: read_u32(bytes, SCRATCH_AT) as usize,
+        }
+    }
+}
+
+/// Whether `bytes` starts with the magic of a model file.
+#[must_use]
+pub const fn begins_like_a_model(bytes: &[u8]) -> bool {
+    match bytes.first_chunk::<4>() {
+        Some(&[a, b, c, d]) => a == MAGIC[0] && b == MAGIC[1] && c == MAGIC[2] && d == MAGIC[3],
+        None => false,
+    }
+}
+
+/// A little-endian number at `at`; 0 past the end.
+const fn read_u32(bytes: &[u8], at: usize) -> u32 {
+    match bytes.split_at_checked(at) {
+        Some((_, tail)) => match tail.first_chunk::<4>() {
+            Some(&word) => u32::from_le_bytes(word),
+            None => 0,
+        },
+        None => 0,
+    }
+}
+
+/// CRC-32 (ISO-HDLC) over everything but the checksum field itself.
+pub(crate) fn checksum(bytes: &[u8]) -> u32 {
+    let mut digest = CRC.digest();
+    if let Some((before, rest)) = bytes.split_at_checked(CRC_AT) {
+        digest.update(before);
+        digest.update(rest.get(4..).unwrap_or(&[]));
+    }
+    digest.finalize()
+}
+
+/// The checked parts of a file, nothing of them decoded yet.
+pub(crate) struct Sections<'a> {
+    pub checksum: u32,
+    pub capacities: Capacities,
+    pub metadata: &'a [u8],
+    pub block: &'a [u32],
+}
+
+/// Checks length, magic, checksum, format number and lengths, in this order, and cuts the file up.
+pub(crate) fn sections(bytes: &[u8]) -> Result<Sections<'_>, ParseError> {
+    if bytes.len() < HEADER_LEN {
+        return Err(ParseError::TooShort { found: bytes.len() });
+    }
+    if !begins_like_a_model(bytes) {
+        return Err(ParseError::NotAModel);
+    }
+    let expected = read_u32(bytes, 8) as usize;
+    if bytes.len() < expected {
+        return Err(ParseError::Truncated { expected, found: bytes.len() });
+    }
+    if bytes.len() > expected {
+        return Err(ParseError::TrailingBytes { expected, found: bytes.len() });
+    }
+    let stored = read_u32(bytes, CRC_AT);
+    let computed = checksum(bytes);
+    // Under a fuzzer the checksum would hide everything behind it.
+    if stored != computed && !cfg!(fuzzing) {
+        return Err(ParseError::Checksum { stored, computed });
+    }
+    let format = (read_u32(bytes, 4) & 0xffff) as u16;
+    if format > FORMAT {
+        return Err(ParseError::NewerFormat { found: format, supported: FORMAT });
+    }
+    let header = (read_u32(bytes, 4) >> 16) as usize;
+    if format == 0 || header != HEADER_LEN {
+        return Err(ParseError::Header { format, length: header });
+    }
+
+    let metadata_len = read_u32(bytes, 16) as usize;
+    let words = read_u32(bytes, 20) as usize;
+    let lengths = || ParseError::Lengths { metadata: metadata_len, words, file: bytes.len() };
+    let padded = metadata_len.checked_next_multiple_of(4).ok_or_else(lengths)?;
+    let total =
+        words.checked_mul(4).and_then(|b| b.checked_add(padded)).and_then(|b| b.checked_add(HEADER_LEN));
+    if total != Some(bytes.len()) {
+        return Err(lengths());
+    }
+    let (_, rest) = bytes.split_at_checked(HEADER_LEN).ok_or_else(lengths)?;
+    let (metadata, block) = rest.split_at_checked(padded).ok_or_else(lengths)?;
+    let (metadata, padding) = metadata.split_at_checked(metadata_len).ok_or_else(lengths)?;
+    if padding.iter().any(|&byte| byte != 0) {
+        return Err(ParseError::Padding);
+    }
+    let block = bytemuck::try_cast_slice(block).map_err(|_| ParseError::Unaligned)?;
+    Ok(Sections { checksum: stored, capacities: Capacities::of(bytes), metadata, block })
+}
+
+/// The metadata section. Names are separated by line feeds, so that no table of names is needed to borrow them.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Metadata<'a> {
+    pub inputs: u16,
+    pub outputs: u16,
+    pub memory: u16,
+    pub degree: u8,
+    pub heads: u16,
+    pub range: RangePolicy,
+    pub non_finite: NonFinitePolicy,
+    pub input_names: &'a str,
+    pub output_names: &'a str,
+    pub tool: &'a str,
+    pub seed: u64,
+    pub data_hash: u64,
+    pub note: &'a str,
+}
+
+impl<'a> Metadata<'a> {
+    /// Decodes the section and checks what can be checked without the block.
+    pub fn decode(bytes: &'a [u8]) -> Result<Self, ParseError> {
+        let (metadata, extra) = postcard::take_from_bytes::<Self>(bytes).map_err(|_| ParseError::Metadata)?;
+        if !extra.is_empty() {
+            return Err(ParseError::MetadataTrailing { extra: extra.len() });
+        }
+        for (what, size) in [
+            ("inputs", metadata.inputs),
+            ("outputs", metadata.outputs),
+            ("memory", metadata.memory),
+            ("degree", u16::from(metadata.degree)),
+            ("heads", metadata.heads),
+        ] {
+            if size == 0 {
+                return Err(ParseError::Zero { what });
+            }
+        }
+        for (what, names, expected) in [
+            ("input", metadata.input_names, metadata.inputs),
+            ("output", metadata.output_names, metadata.outputs),
+        ] {
+            let found = names.split('\n').count();
+            if found != usize::from(expected) {
+                return Err(ParseError::Names { what, expected: expected.into(), found });
+            }
+        }
+        Ok(metadata)
+    }
+}

@@ -1,0 +1,130 @@
+//! [`Monitor`] (feature `monitor`): how well the model does on the device, given the measured outputs.
+//!
+//! Per output, with the error e = y - yhat and a forgetting factor that averages over about `window` samples:
+//!
+//! ```text
+//! rmse  = sqrt(mean e^2)                    nrmse = rmse / std(y)
+//! S     = max(0, S + e^2 / e0^2 - 1 - slack)              alarm while S > threshold          (CUSUM)
+//! ```
+//!
+//! e0 is the RMS residual stored in the model. Where that is unknown (0), e0 is the rmse of the first `window` samples, and
+//! the alarm starts after them. O(l) per sample, no allocation; f32 with `libm::sqrtf`.
+
+use heapless::Vec;
+
+use crate::error::CapacityError;
+use crate::model::Model;
+
+/// How a [`Monitor`] averages and when it raises the alarm.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MonitorOptions {
+    /// Samples to average over, at least 1.
+    pub window: u32,
+    /// By how much the squared error may exceed the expected one, relative to it, without counting as drift.
+    pub slack: f32,
+    /// Excess squared error, in units of the expected one, that is drift when it has piled up.
+    pub threshold: f32,
+}
+
+impl Default for MonitorOptions {
+    /// Window 256, slack 1 (40 % more RMSE is tolerated), threshold 50.
+    fn default() -> Self {
+        Self { window: 256, slack: 1.0, threshold: 50.0 }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Channel {
+    expected: f32,
+    mean: f32,
+    variance: f32,
+    error: f32,
+    cusum: f32,
+}
+
+/// Running error statistics and drift alarm of one stream, for at most `OUTPUTS` outputs.
+#[derive(Clone, Debug)]
+pub struct Monitor<const OUTPUTS: usize> {
+    options: MonitorOptions,
+    channels: Vec<Channel, OUTPUTS>,
+    samples: u32,
+}
+
+impl<const OUTPUTS: usize> Monitor<OUTPUTS> {
+    /// A monitor for the outputs of `model`.
+    ///
+    /// # Errors
+    /// [`CapacityError`] when `OUTPUTS` is smaller than the model's outputs.
+    pub fn new(model: &Model<'_>, options: MonitorOptions) -> Result<Self, CapacityError> {
+        let needed = model.outputs().len();
+        let mut channels = Vec::new();
+        for output in model.outputs() {
+            let channel = Channel { expected: output.residual * output.residual, ..Channel::default() };
+            let full = CapacityError { capacity: "OUTPUTS", found: OUTPUTS, needed, needs: None };
+            channels.push(channel).map_err(|_| full)?;
+        }
+        Ok(Self {
+            options: MonitorOptions { window: options.window.max(1), ..options },
+            channels,
+            samples: 0,
+        })
+    }
+
+    /// Takes the measured outputs of a sample and what the model said. Returns whether any output drifts.
+    ///
+    /// A value that is not finite, on either side, leaves its output's statistics as they are.
+    pub fn update(&mut self, predicted: &[f32], measured: &[f32]) -> bool {
+        self.samples = self.samples.saturating_add(1);
+        let learning = self.samples <= self.options.window;
+        // The plain mean first, then the exponential one: no bias from an arbitrary start.
+        let gain = 1.0 / self.samples.min(self.options.window) as f32;
+        for (channel, (&yhat, &y)) in self.channels.iter_mut().zip(predicted.iter().zip(measured)) {
+            let error = (y - yhat) * (y - yhat);
+            if !error.is_finite() || !y.is_finite() {
+                continue;
+            }
+            let step = y - channel.mean;
+            channel.mean += gain * step;
+            channel.variance += gain * (step * (y - channel.mean) - channel.variance);
+            channel.error += gain * (error - channel.error);
+            if channel.expected > 0.0 {
+                let excess = error / channel.expected - 1.0 - self.options.slack;
+                channel.cusum = (channel.cusum + excess).clamp(0.0, f32::MAX);
+            } else if !learning {
+                channel.expected = channel.error;
+            }
+        }
+        self.drifting()
+    }
+
+    /// Whether the alarm of any output is on.
+    #[must_use]
+    pub fn drifting(&self) -> bool {
+        self.channels.iter().any(|channel| channel.cusum > self.options.threshold)
+    }
+
+    /// Whether the alarm of output `channel` is on.
+    #[must_use]
+    pub fn drifts(&self, channel: usize) -> Option<bool> {
+        self.channels.get(channel).map(|channel| channel.cusum > self.options.threshold)
+    }
+
+    /// Running root mean square error of output `channel`, physical units.
+    #[must_use]
+    pub fn rmse(&self, channel: usize) -> Option<f32> {
+        self.channels.get(channel).map(|channel| libm::sqrtf(channel.error))
+    }
+
+    /// Running RMSE over the running standard deviation of the measured output `channel`; infinite while that is 0.
+    #[must_use]
+    pub fn nrmse(&self, channel: usize) -> Option<f32> {
+        self.channels.get(channel).map(|channel| libm::sqrtf(channel.error / channel.variance.max(0.0)))
+    }
+
+    /// Takes the alarm back, as after a repair. The statistics stay.
+    pub fn clear(&mut self) {
+        for channel in &mut self.channels {
+            channel.cusum = 0.0;
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Every way in which a file can be wrong is refused, each with its own error, and every error says what to do.
+
+mod common;
+
+use common::{Dimensions, Flash, crc32, patched, random_spec};
+use tha_core::build::{BuildError, Core, ModelSpec};
+use tha_core::format::{FORMAT, HEADER_LEN};
+use tha_core::{Model, ParseError};
+
+fn parse(bytes: &[u8]) -> Result<(), ParseError> {
+    Model::parse(Flash::new(bytes).bytes()).map(|_| ())
+}
+
+/// p = 2, l = 1, M = 2, d = 2, one head on both inputs with ranks 1, 3, 1.
+fn spec() -> ModelSpec {
+    let mut spec = random_spec(3, Dimensions { inputs: 2, outputs: 1, memory: 2, degree: 2, heads: 1, max_rank: 1 });
+    spec.heads[0].inputs = vec![0, 1];
+    spec.heads[0].cores = vec![Core::new(1, 5, 3, vec![0.5; 15]), Core::new(3, 5, 1, vec![0.25; 15])];
+    spec
+}
+
+fn good() -> Vec<u8> {
+    spec().to_bytes().unwrap()
+}
+
+fn set(bytes: &mut [u8], at: usize, value: u32) {
+    bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
+}
+
+/// Where the block starts, and where in it the head does.
+fn block(bytes: &[u8]) -> usize {
+    let metadata = u32::from_le_bytes(bytes[16..20].try_into().unwrap()) as usize;
+    HEADER_LEN + metadata.next_multiple_of(4)
+}
+
+fn with_word(word: usize, value: u32) -> Vec<u8> {
+    patched(&good(), |bytes| {
+        let at = block(bytes) + 4 * word;
+        set(bytes, at, value);
+    })
+}
+
+/// Words: two inputs of 4, one output of 3, then the head: size, weight, sums, ranks 0 to 2, inputs 0 and 1, cores.
+const HEAD: usize = 11;
+const RANKS: usize = HEAD + 3;
+const INPUTS: usize = RANKS + 3;
+const CORES: usize = INPUTS + 2;
+
+/// The bytes of a file with other metadata.
+fn with_metadata(change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    patched(&good(), |bytes| {
+        let length = u32::from_le_bytes(bytes[16..20].try_into().unwrap()) as usize;
+        let mut metadata = bytes[HEADER_LEN..HEADER_LEN + length].to_vec();
+        let words = bytes[block(bytes)..].to_vec();
+        change(&mut metadata);
+        bytes.truncate(HEADER_LEN);
+        bytes.extend(&metadata);
+        bytes.resize(HEADER_LEN + metadata.len().next_multiple_of(4), 0);
+        bytes.extend(words);
+        let total = bytes.len() as u32;
+        set(bytes, 8, total);
+        set(bytes, 16, metadata.len() as u32);
+    })
+}
+
+#[test]
+fn the_file_itself_is_good() {
+    assert_eq!(parse(&good()), Ok(()));
+    assert_eq!(u32::from_le_bytes(good()[12..16].try_into().unwrap()), crc32(&good()));
+}
+
+#[test]
+fn lengths_and_header() {
+    let good = good();
+    let n = good.len();
+    assert_eq!(parse(&good[..HEADER_LEN - 1]), Err(ParseError::TooShort { found: HEADER_LEN - 1 }));
+    assert_eq!(parse(&[]), Err(ParseError::TooShort { found: 0 }));
+    assert_eq!(parse(&[b'u'; 100]), Err(ParseError::NotAModel));
+    for cut in HEADER_LEN..n {
+        assert_eq!(parse(&good[..cut]), Err(ParseError::Truncated { expected: n, found: cut }));
+    }
+    let longer = [&good[..], &[0]].concat();
+    assert_eq!(parse(&longer), Err(ParseError::TrailingBytes { expected: n, found: n + 1 }));
+    let newer = patched(&good, |bytes| bytes[4] = 2);
+    assert_eq!(parse(&newer), Err(ParseError::NewerFormat { found: 2, supported: FORMAT }));
+    assert!(parse(&newer).unwrap_err().to_string().starts_with("made by a newer format"));
+    assert_eq!(parse(&patched(&good, |bytes| bytes[4] = 0)), Err(ParseError::Header { format: 0, length: 36 }));
+    assert_eq!(parse(&patched(&good, |bytes| bytes[6] = 40)), Err(ParseError::Header { format: 1, length: 40 }));
+    for (at, value) in [(16, u32::MAX), (16, 0), (20, u32::MAX), (20, 0)] {
+        let error = parse(&patched(&good, |bytes| set(bytes, at, value))).unwrap_err();
+        assert!(matches!(error, ParseError::Lengths { .. }), "{error}");
+    }
+}
+
+#[test]
+fn every_flipped_bit_is_noticed() {
+    let good = good();
+    for bit in 0..8 * good.len() {
+        let mut bytes = good.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        let error = parse(&bytes).unwrap_err();
+        // Flips in magic and length are seen before the checksum is even looked at.
+        let expected = match bit / 8 {
+            0..4 => matches!(error, ParseError::NotAModel),
+            8..12 => matches!(error, ParseError::Truncated { .. } | ParseError::TrailingBytes { .. }),
+            _ => matches!(error, ParseError::Checksum { .. }),
+        };
+        assert!(expected, "bit {bit}: {error}");
+    }
+}
+
+#[test]
+fn alignment_is_asked_for() {
+    let good = good();
+    for shift in 1..4 {
+        let shifted = Flash::new(&[&vec![0; shift][..], &good].concat());
+        let error = Model::parse(&shifted.bytes()[shift..]).unwrap_err();
+        assert_eq!(error, ParseError::Unaligned);
+        assert!(error.to_string().contains("include_model!"));
+    }
+}
+
+#[test]
+fn metadata() {
+    assert_eq!(parse(&with_metadata(|m| m.extend([0]))), Err(ParseError::MetadataTrailing { extra: 1 }));
+    assert_eq!(parse(&with_metadata(|m| m.truncate(5))), Err(ParseError::Metadata));
+    assert_eq!(parse(&with_metadata(|m| m[5] = 9)), Err(ParseError::Metadata), "a range policy that does not exist");
+    assert_eq!(parse(&with_metadata(|m| m[8] = 0xff)), Err(ParseError::Metadata), "a name that is not UTF-8");
+    for (at, what) in ["inputs", "outputs", "memory", "degree", "heads"].into_iter().enumerate() {
+        assert_eq!(parse(&with_metadata(|m| m[at] = 0)), Err(ParseError::Zero { what }));
+    }
+    assert_eq!(
+        parse(&with_metadata(|m| m[0] = 3)),
+        Err(ParseError::Names { what: "input", expected: 3, found: 2 })
+    );
+    assert_eq!(
+        parse(&with_metadata(|m| m[1] = 2)),
+        Err(ParseError::Names { what: "output", expected: 2, found: 1 })
+    );
+    let padded = with_metadata(|m| m.extend([0; 4].iter().take(5 - m.len() % 4)));
+    assert!(parse(&padded).is_err());
+    let mut good = spec();
+    while good.to_bytes().unwrap()[16] % 4 == 0 {
+        good.provenance.note.push('x');
+    }
+    let dirty = patched(&good.to_bytes().unwrap(), |bytes| {
+        let at = block(bytes) - 1;
+        bytes[at] = 1;
+    });
+    assert_eq!(parse(&dirty), Err(ParseError::Padding));
+}
+
+#[test]
+fn scaling() {
+    let nan = f32::NAN.to_bits();
+    for word in 0..8 {
+        assert_eq!(parse(&with_word(word, nan)), Err(ParseError::Scaling { what: "input", channel: word / 4 }));
+    }
+    for (word, value) in [(1, 0.0f32), (1, -1.0), (2, 100.0), (3, f32::NEG_INFINITY)] {
+        assert_eq!(parse(&with_word(word, value.to_bits())), Err(ParseError::Scaling { what: "input", channel: 0 }));
+    }
+    for (word, value) in [(8, f32::NAN), (9, f32::INFINITY), (9, 0.0), (10, -1.0)] {
+        assert_eq!(parse(&with_word(word, value.to_bits())), Err(ParseError::Scaling { what: "output", channel: 0 }));
+    }
+}
+
+#[test]
+fn heads() {
+    assert_eq!(parse(&with_word(HEAD, 0)), Err(ParseError::SubsetSize { head: 0, found: 0, inputs: 2 }));
+    assert_eq!(parse(&with_word(HEAD, 3)), Err(ParseError::SubsetSize { head: 0, found: 3, inputs: 2 }));
+    let infinite = f32::INFINITY.to_bits();
+    assert_eq!(parse(&with_word(HEAD + 1, infinite)), Err(ParseError::NonFinite { head: 0, word: HEAD + 1 }));
+    assert_eq!(parse(&with_word(HEAD + 2, 7)), Err(ParseError::Sums { head: 0, expected: 6, found: 7 }));
+    for bond in 0..3 {
+        assert_eq!(parse(&with_word(RANKS + bond, 0)), Err(ParseError::RankZero { head: 0, bond }));
+    }
+    for (bond, expected) in [(0, 1), (2, 1)] {
+        assert_eq!(
+            parse(&with_word(RANKS + bond, 2)),
+            Err(ParseError::RankChain { head: 0, bond, expected, found: 2 })
+        );
+    }
+    assert_eq!(parse(&with_word(INPUTS + 1, 2)), Err(ParseError::SubsetRange { head: 0, input: 2, inputs: 2 }));
+    assert_eq!(parse(&with_word(INPUTS + 1, 0)), Err(ParseError::SubsetOrder { head: 0, position: 1 }));
+    assert_eq!(parse(&with_word(CORES + 7, infinite)), Err(ParseError::NonFinite { head: 0, word: CORES + 7 }));
+}
+
+#[test]
+fn sizes() {
+    // A rank of 4 needs 8 sums; the block ends before them.
+    let larger = patched(&good(), |bytes| {
+        let at = block(bytes);
+        set(bytes, at + 4 * (RANKS + 1), 4);
+        set(bytes, at + 4 * (HEAD + 2), 8);
+    });
+    assert_eq!(parse(&larger), Err(ParseError::BlockTooShort { needed: CORES + 40, found: CORES + 30 }));
+    let smaller = patched(&good(), |bytes| {
+        let at = block(bytes);
+        set(bytes, at + 4 * (RANKS + 1), 2);
+        set(bytes, at + 4 * (HEAD + 2), 4);
+    });
+    assert_eq!(parse(&smaller), Err(ParseError::BlockTooLong { used: CORES + 20, found: CORES + 30 }));
+    let huge = with_word(RANKS + 1, u32::MAX);
+    assert_eq!(parse(&huge), Err(ParseError::SizeOverflow));
+    for at in [24, 28, 32] {
+        let error = parse(&patched(&good(), |bytes| bytes[at] ^= 1)).unwrap_err();
+        assert!(matches!(error, ParseError::Capacities { .. }), "{error}");
+    }
+    let error = parse(&with_metadata(|m| m[3] = 3)).unwrap_err();
+    assert!(matches!(error, ParseError::RankZero { bond: 3, .. }), "a degree of three takes an input for a rank: {error}");
+}
+
+#[test]
+fn what_cannot_be_built() {
+    let refuse = |change: &dyn Fn(&mut ModelSpec)| {
+        let mut spec = spec();
+        change(&mut spec);
+        spec.to_bytes().unwrap_err()
+    };
+    assert!(matches!(refuse(&|s| s.heads.clear()), BuildError::Size { what: "heads", found: 0, .. }));
+    assert!(matches!(refuse(&|s| s.memory = 70_000), BuildError::Size { .. }));
+    assert!(matches!(refuse(&|s| s.degree = 3), BuildError::CoreCount { found: 2, expected: 3, .. }));
+    assert!(matches!(refuse(&|s| s.heads[0].cores[1].left = 2), BuildError::CoreShape { core: 1, .. }));
+    assert!(matches!(refuse(&|s| s.heads[0].cores[1].q = 4), BuildError::CoreShape { core: 1, .. }));
+    assert!(matches!(refuse(&|s| s.heads[0].cores[1].right = 2), BuildError::CoreShape { core: 1, .. }));
+    assert!(matches!(refuse(&|s| s.memory = 3), BuildError::CoreShape { .. }));
+    assert!(matches!(refuse(&|s| s.heads[0].cores[0].data.truncate(3)), BuildError::CoreLength { found: 3, .. }));
+    assert!(matches!(refuse(&|s| s.inputs[0].name = "a\nb".into()), BuildError::Name(_)));
+    let refused = |change: &dyn Fn(&mut ModelSpec)| match refuse(change) {
+        BuildError::Refused(error) => error,
+        other => panic!("{other}"),
+    };
+    assert!(matches!(refused(&|s| s.heads[0].inputs = vec![1, 0]), ParseError::SubsetOrder { .. }));
+    assert!(matches!(refused(&|s| s.heads[0].inputs = vec![0, 2]), ParseError::SubsetRange { .. }));
+    assert!(matches!(refused(&|s| s.heads[0].weight = f32::NAN), ParseError::NonFinite { .. }));
+    assert!(matches!(refused(&|s| s.inputs[1].gain = 0.0), ParseError::Scaling { .. }));
+}

@@ -1,0 +1,137 @@
+//! Files whose bytes were worked out by hand from `FORMAT.md`, in both directions.
+
+mod common;
+
+use common::{Flash, Room, crc32};
+use tha_core::build::{Core, Head, InputChannel, ModelSpec, OutputChannel, Provenance};
+use tha_core::{Model, NonFinitePolicy, RangePolicy, push};
+
+/// Two inputs, one output, M = 2, d = 2, one head on the second input with ranks 1, 2, 1.
+fn small() -> ModelSpec {
+    let input = |name: &str, offset, gain, low, high| InputChannel { name: name.into(), offset, gain, low, high };
+    ModelSpec {
+        inputs: vec![input("a", 0.0, 1.0, -1.0, 1.0), input("b", 1.0, 2.0, 0.0, 4.0)],
+        outputs: vec![OutputChannel { name: "y".into(), offset: 10.0, scale: 0.25, residual: 0.5 }],
+        memory: 2,
+        degree: 2,
+        range: RangePolicy::Clamp,
+        non_finite: NonFinitePolicy::Refuse,
+        heads: vec![Head::from_cores(
+            vec![1],
+            0.5,
+            vec![
+                Core::new(1, 3, 2, vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
+                Core::new(2, 3, 1, vec![7.0, 8.0, 9.0, 10.0, 11.0, 12.0]),
+            ],
+        )],
+        provenance: Provenance { tool: "t".into(), seed: 7, data_hash: 300, note: "ok".into() },
+    }
+}
+
+#[rustfmt::skip]
+const SMALL: &[u8] = &[
+    // header
+    0x89, b'T', b'H', b'A',     // magic
+    1, 0, 36, 0,                // format 1, header of 36 bytes
+    0xb4, 0, 0, 0,              // file of 36 + 24 + 4 * 30 = 180 bytes
+    0x9f, 0x3c, 0x28, 0x3c,     // CRC-32 of all other bytes
+    21, 0, 0, 0,                // bytes of metadata
+    30, 0, 0, 0,                // words in the block
+    2, 0, 0, 0,                 // INPUTS: p = 2
+    12, 0, 0, 0,                // HISTORY: 3 M p = 12
+    11, 0, 0, 0,                // SCRATCH: 2 features + 4 sums + 2 * rank 2 + 1 output
+    // metadata
+    2, 1, 2, 2, 1,              // p, l, M, d, heads
+    1, 1,                       // clamp, refuse
+    3, b'a', b'\n', b'b',       // input names
+    1, b'y',                    // output names
+    1, b't',                    // tool
+    7,                          // seed
+    0xac, 0x02,                 // data hash 300
+    2, b'o', b'k',              // note
+    0, 0, 0,                    // padding to a multiple of four
+];
+
+/// The block as numbers: integers are words, the rest f32.
+#[rustfmt::skip]
+fn small_block() -> Vec<u8> {
+    let float = |value: f32| value.to_le_bytes();
+    let word = |value: u32| value.to_le_bytes();
+    [
+        float(0.0), float(1.0), float(-1.0), float(1.0),        // input a: offset, gain, low, high
+        float(1.0), float(2.0), float(0.0), float(4.0),         // input b
+        float(10.0), float(0.25), float(0.5),                   // output y: offset, scale, residual
+        word(1), float(0.5), word(4),                           // head: one input, weight, 1 * 2 + 2 * 1 sums
+        word(1), word(2), word(1),                              // ranks
+        word(1),                                                // input b
+        // One block of 4 sums: V2(0,i,0), V2(1,i,0), V1(0,i,0), V1(0,i,1), for i = 0, 1, 2.
+        float(7.0), float(10.0), float(1.0), float(2.0),
+        float(8.0), float(11.0), float(3.0), float(4.0),
+        float(9.0), float(12.0), float(5.0), float(6.0),
+    ].concat()
+}
+
+fn small_bytes() -> Vec<u8> {
+    let mut bytes = SMALL.to_vec();
+    bytes.extend(small_block());
+    bytes
+}
+
+#[test]
+fn the_small_file_is_what_the_specification_says() {
+    assert_eq!(small_bytes().len(), 180);
+    assert_eq!(crc32(&small_bytes()), u32::from_le_bytes([0x9f, 0x3c, 0x28, 0x3c]), "{:08x}", crc32(&small_bytes()));
+    assert_eq!(small().to_bytes().unwrap(), small_bytes());
+    assert_eq!(ModelSpec::from_bytes(&small_bytes()).unwrap(), small());
+    assert_eq!(std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/small.tha")).unwrap(), small_bytes());
+}
+
+#[test]
+fn the_small_file_computes_what_the_algebra_says() {
+    let flash = Flash::new(&small_bytes());
+    let model = Model::parse(flash.bytes()).unwrap();
+    let mut state = Room::new(&model).unwrap();
+    push(&model, &mut state, &[0.0, 1.5]);
+    let output = push(&model, &mut state, &[0.0, 5.0]).output().unwrap();
+    // b is clamped from 5 to 4: x = [1, (4 - 1) 2, (1.5 - 1) 2] = [1, 6, 1].
+    // V2(x) = [7 + 48 + 9, 10 + 66 + 12] = [64, 88]; V1(x) = [1 + 18 + 5, 2 + 24 + 6] = [24, 32].
+    // y = 10 + 0.25 * 0.5 * (24 * 64 + 32 * 88) = 10 + 0.125 * 4352 = 554.
+    assert_eq!(output.y, [554.0]);
+    assert!(output.channels[1].above());
+}
+
+#[test]
+fn names_and_provenance_are_borrowed_from_the_file() {
+    let flash = Flash::new(&small_bytes());
+    let model = Model::parse(flash.bytes()).unwrap();
+    assert_eq!(model.input_names().collect::<Vec<_>>(), ["a", "b"]);
+    assert_eq!(model.output_names().collect::<Vec<_>>(), ["y"]);
+    let provenance = model.provenance();
+    assert_eq!((provenance.tool, provenance.seed, provenance.data_hash, provenance.note), ("t", 7, 300, "ok"));
+    assert_eq!(model.macs(), 2 * 3 + 2 * 3);
+    let head = model.heads().next().unwrap();
+    assert_eq!(head.core(0).unwrap().get(0, 2, 1), Some(6.0));
+    assert_eq!(head.core(1).unwrap().get(1, 0, 0), Some(10.0));
+    assert!(head.core(1).unwrap().get(2, 0, 0).is_none() && head.core(2).is_none());
+}
+
+/// A larger file of the first release of this format: two heads, two outputs, ranks that use every block width.
+/// It must parse, and give these outputs, for ever.
+#[test]
+fn a_file_of_the_first_release_still_reads() {
+    let bytes = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/format1.tha")).unwrap();
+    let flash = Flash::new(&bytes);
+    let model = Model::parse(flash.bytes()).unwrap();
+    assert_eq!(model.checksum(), FORMAT1.0);
+    let mut state = Room::new(&model).unwrap();
+    let mut last = Vec::new();
+    for t in 0..8u8 {
+        let t = f32::from(t);
+        let step = push(&model, &mut state, &[0.125 * t, -0.25 * t, 0.5 - 0.125 * t]);
+        last = step.output().map(|output| output.y.iter().map(|y| y.to_bits()).collect()).unwrap_or_default();
+    }
+    assert_eq!(last, FORMAT1.1);
+    assert_eq!(ModelSpec::from_bytes(&bytes).unwrap().to_bytes().unwrap(), bytes);
+}
+
+const FORMAT1: (u32, [u32; 2]) = (0xa6b7_7258, [0x3fdf_c395, 0x419d_0bc2]);

@@ -1,0 +1,140 @@
+//! Running errors, drift alarm and re-weighting, on streams with known statistics.
+
+mod common;
+
+use common::{Dimensions, Flash, Random, Room, flash, random_spec};
+use tha_core::build::{Core, Head};
+use tha_core::monitor::{Monitor, MonitorOptions};
+use tha_core::reweight::{ReweightError, ReweightOptions, Reweighter};
+use tha_core::{Model, Step, push};
+
+const SIZE: Dimensions = Dimensions { inputs: 1, outputs: 1, memory: 1, degree: 1, heads: 2, max_rank: 1 };
+
+/// y = sum of w_k slope_k u, in physical units.
+fn slopes(slopes: &[(f32, f32)], residual: f32) -> Flash {
+    let mut spec = random_spec(1, SIZE);
+    spec.inputs[0].offset = 0.0;
+    spec.inputs[0].gain = 1.0;
+    spec.outputs[0].offset = 0.0;
+    spec.outputs[0].scale = 1.0;
+    spec.outputs[0].residual = residual;
+    spec.heads = slopes
+        .iter()
+        .map(|&(weight, slope)| Head::from_cores(vec![0], weight, vec![Core::new(1, 2, 1, vec![0.0, slope])]))
+        .collect();
+    flash(&spec)
+}
+
+/// Roughly normal with mean 0 and variance 1.
+fn noise(random: &mut Random) -> f32 {
+    (0..12).map(|_| random.unit() / 2.0).sum()
+}
+
+#[test]
+fn rmse_and_nrmse_are_those_of_the_last_window() {
+    let bytes = slopes(&[(1.0, 1.0)], 0.0);
+    let model = Model::parse(bytes.bytes()).unwrap();
+    let options = MonitorOptions { window: 500, ..MonitorOptions::default() };
+    let mut monitor = Monitor::<1>::new(&model, options).unwrap();
+    let mut random = Random(2);
+    for _ in 0..5000 {
+        let y = 2.0 * noise(&mut random) + 7.0;
+        monitor.update(&[y - 0.1 * noise(&mut random)], &[y]);
+    }
+    let (rmse, nrmse) = (monitor.rmse(0).unwrap(), monitor.nrmse(0).unwrap());
+    assert!((rmse - 0.1).abs() < 0.01, "{rmse}");
+    assert!((nrmse - 0.05).abs() < 0.006, "{nrmse}");
+    assert!(monitor.rmse(1).is_none());
+    assert!(Monitor::<0>::new(&model, options).is_err());
+}
+
+#[test]
+fn the_alarm_is_quiet_without_drift_and_quick_with_it() {
+    for residual in [0.1, 0.0] {
+        let bytes = slopes(&[(1.0, 1.0)], residual);
+        let model = Model::parse(bytes.bytes()).unwrap();
+        let mut monitor = Monitor::<1>::new(&model, MonitorOptions::default()).unwrap();
+        let mut random = Random(3);
+        for t in 0..100_000 {
+            let drifts = monitor.update(&[0.0], &[0.1 * noise(&mut random)]);
+            assert!(!drifts, "false alarm at {t}");
+        }
+        let late = (0..).find(|_| monitor.update(&[0.0], &[0.3 * noise(&mut random)])).unwrap();
+        assert!(late < 60, "noticed only after {late} samples");
+        assert_eq!(monitor.drifts(0), Some(true));
+        monitor.clear();
+        assert!(!monitor.drifting());
+    }
+}
+
+#[test]
+fn the_monitor_survives_what_is_not_a_number() {
+    let bytes = slopes(&[(1.0, 1.0)], 0.1);
+    let model = Model::parse(bytes.bytes()).unwrap();
+    let mut monitor = Monitor::<1>::new(&model, MonitorOptions::default()).unwrap();
+    for (yhat, y) in [(f32::NAN, 0.0), (0.0, f32::INFINITY), (f32::MAX, f32::MIN), (0.0, 0.1)] {
+        monitor.update(&[yhat], &[y]);
+    }
+    assert!(monitor.rmse(0).unwrap() > 0.0 && monitor.rmse(0).unwrap() <= 0.1);
+}
+
+#[test]
+fn weights_move_to_the_head_that_is_right_and_stay_on_the_simplex() {
+    let bytes = slopes(&[(0.5, 1.0), (0.25, -1.0), (0.25, 3.0)], 0.0);
+    let model = Model::parse(bytes.bytes()).unwrap();
+    let mut state = Room::new(&model).unwrap();
+    let options = ReweightOptions { rate: 0.1, share: 1e-6 };
+    let mut weights = Reweighter::<3, 3>::new(&model, options).unwrap();
+    assert!(!weights.learn(&model, &[1.0]), "no sample yet");
+    let mut random = Random(4);
+    // First the second head is right, then the mean of all three.
+    for (slope, expected) in [(-1.0f32, Some([0.0, 1.0, 0.0])), (1.0, None)] {
+        let mut last = 0.0;
+        for _ in 0..3000 {
+            let u = random.unit();
+            let Step::Ready(output) = weights.push(&model, &mut state, &[u]) else { panic!() };
+            last = (output.y[0] - slope * u).abs();
+            assert!(weights.learn(&model, &[slope * u]));
+            assert!(!weights.learn(&model, &[slope * u]), "once for each sample");
+            let sum: f32 = weights.weights().iter().sum();
+            assert!((sum - 1.0).abs() < 1e-5 && weights.weights().iter().all(|&w| w > 0.0));
+        }
+        assert!(last < 0.02, "{last}");
+        if let Some(expected) = expected {
+            for (weight, expected) in weights.weights().iter().zip(expected) {
+                assert!((weight - expected).abs() < 0.02, "{:?}", weights.weights());
+            }
+        }
+    }
+    // An outlier, or no number at all, leaves weights that are weights.
+    for y in [1e30, f32::NAN] {
+        weights.push(&model, &mut state, &[0.5]);
+        weights.learn(&model, &[y]);
+        assert!(weights.weights().iter().all(|w| w.is_finite() && *w > 0.0));
+    }
+}
+
+#[test]
+fn the_weights_of_the_model_are_where_it_starts() {
+    let bytes = slopes(&[(0.75, 1.0), (0.25, -1.0)], 0.0);
+    let model = Model::parse(bytes.bytes()).unwrap();
+    let (mut stored, mut followed) = (Room::new(&model).unwrap(), Room::new(&model).unwrap());
+    let mut weights = Reweighter::<2, 2>::new(&model, ReweightOptions::default()).unwrap();
+    for u in [0.5, -1.0, 2.0] {
+        assert_eq!(push(&model, &mut stored, &[u]), weights.push(&model, &mut followed, &[u]));
+    }
+}
+
+#[test]
+fn only_averages_can_be_re_weighted() {
+    for weights in [&[(2.0, 1.0), (-1.0, 1.0)][..], &[(1.0, 1.0), (1.0, 1.0)]] {
+        let bytes = slopes(weights, 0.0);
+        let model = Model::parse(bytes.bytes()).unwrap();
+        let error = Reweighter::<2, 2>::new(&model, ReweightOptions::default()).unwrap_err();
+        assert!(matches!(error, ReweightError::NotConvex { .. }), "{error}");
+    }
+    let bytes = slopes(&[(0.5, 1.0), (0.5, 1.0)], 0.0);
+    let model = Model::parse(bytes.bytes()).unwrap();
+    let error = Reweighter::<1, 2>::new(&model, ReweightOptions::default()).unwrap_err();
+    assert!(error.to_string().contains("raise it to 2"), "{error}");
+}

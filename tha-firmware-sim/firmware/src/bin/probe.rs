@@ -1,0 +1,50 @@
+//! Proof that `parse` and `push` cannot panic: the panic handler calls a symbol that does not exist, so the link
+//! fails if the optimiser has left a single path to it. Never run.
+
+#![no_std]
+#![no_main]
+
+use core::hint::black_box;
+
+use tha_core::{Model, State, Step, push};
+
+unsafe extern "C" {
+    fn a_panic_path_survived() -> !;
+}
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    unsafe { a_panic_path_survived() }
+}
+
+type Room = State<32, 1024, 512>;
+
+/// Everything a firmware does with the crate, on bytes and samples that the compiler knows nothing of.
+#[unsafe(no_mangle)]
+pub extern "C" fn _start() -> ! {
+    let mut sample = [0.0f32; 32];
+    loop {
+        let Ok(model) = Model::parse(black_box(&[][..])) else { continue };
+        let Ok(mut state) = Room::new(&model) else { continue };
+        let Ok(()) = state.prime(&model, black_box(&[][..])) else { continue };
+        loop {
+            let used: usize = black_box(32);
+            match push(&model, &mut state, black_box(sample.get(..used).unwrap_or(&[]))) {
+                Step::Warming { remaining } => {
+                    black_box(remaining);
+                }
+                Step::Ready(output) => {
+                    black_box(output.y);
+                    black_box(output.channels);
+                    black_box(output.flags.any());
+                }
+                Step::Refused(_) => break,
+            }
+            if let Ok(other) = Model::parse(black_box(&[][..])) {
+                let _ = black_box(state.swap(&other));
+            }
+            state.reset();
+            black_box(&mut sample);
+        }
+    }
+}
