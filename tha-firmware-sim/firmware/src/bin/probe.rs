@@ -1,4 +1,4 @@
-//! Proof that `parse` and `push` cannot panic: the panic handler calls a symbol that does not exist, so the link
+//! Proof that `parse` and `push`, `prime`, `swap`, the monitor and the re-weighting cannot panic: the panic handler calls a symbol that does not exist, so the link
 //! fails if the optimiser has left a single path to it. Never run.
 
 #![no_std]
@@ -6,6 +6,8 @@
 
 use core::hint::black_box;
 
+use tha_core::monitor::{Monitor, MonitorOptions};
+use tha_core::reweight::{ReweightOptions, Reweighter};
 use tha_core::{Model, State, Step, push};
 
 unsafe extern "C" {
@@ -27,6 +29,8 @@ pub extern "C" fn _start() -> ! {
         let Ok(model) = Model::parse(black_box(&[][..])) else { continue };
         let Ok(mut state) = Room::new(&model) else { continue };
         let Ok(()) = state.prime(&model, black_box(&[][..])) else { continue };
+        let Ok(mut monitor) = Monitor::<4>::new(&model, black_box(MonitorOptions::default())) else { continue };
+        let Ok(mut weights) = Reweighter::<8, 32>::new(&model, black_box(ReweightOptions::default())) else { continue };
         loop {
             let used: usize = black_box(32);
             match push(&model, &mut state, black_box(sample.get(..used).unwrap_or(&[]))) {
@@ -39,6 +43,11 @@ pub extern "C" fn _start() -> ! {
                     black_box(output.flags.any());
                 }
                 Step::Refused(_) => break,
+            }
+            if let Step::Ready(output) = weights.push(&model, &mut state, black_box(&sample)) {
+                black_box(monitor.update(output.y, black_box(&[][..])));
+                black_box(weights.learn(&model, black_box(&[][..])));
+                black_box((monitor.rmse(black_box(0)), monitor.nrmse(black_box(0)), weights.weights()));
             }
             if let Ok(other) = Model::parse(black_box(&[][..])) {
                 let _ = black_box(state.swap(&other));

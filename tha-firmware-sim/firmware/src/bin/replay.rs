@@ -12,7 +12,7 @@ use core::fmt::Write as _;
 use cortex_m as _;
 use cortex_m::peripheral::{SYST, syst::SystClkSource};
 use cortex_m_rt::entry;
-use cortex_m_semihosting::{debug, hio, nr, syscall};
+use cortex_m_semihosting::{debug, hio, syscall};
 use tha_core::{Aligned, Model, State, Step, push};
 
 const MODEL_ROOM: usize = 1 << 20;
