@@ -1,4 +1,5 @@
-//! Gives the linker the memory map of the emulated board, and the start-up script to images that boot.
+//! Gives the linker the memory map of the emulated board, the start-up script to images that boot, and the model
+//! that `THA_MODEL` names to the replay image.
 
 use std::{env, fs, path::PathBuf};
 
@@ -16,4 +17,12 @@ fn main() {
     println!("cargo:rustc-link-arg-bin=replay=-Tlink.x");
     println!("cargo:rustc-link-arg-bin=replay=--nmagic");
     println!("cargo:rerun-if-changed=build.rs");
+
+    println!("cargo:rustc-check-cfg=cfg(linked)");
+    println!("cargo:rerun-if-env-changed=THA_MODEL");
+    if let Ok(model) = env::var("THA_MODEL") {
+        println!("cargo:rerun-if-changed={model}");
+        println!("cargo:rustc-cfg=linked");
+        fs::copy(&model, out.join("model.tha")).unwrap_or_else(|error| panic!("THA_MODEL={model}: {error}"));
+    }
 }

@@ -1,3 +1,22 @@
-//! Replays recordings through tha-core, on the host and on emulated Cortex-M boards.
+//! Replays recordings through tha-core, on the host and on emulated Cortex-M boards, and compares the stream with the
+//! f64 batch prediction of tha-train.
+//!
+//! - [`replay`]: a recording through the stream, against the batch and its [`bound`];
+//! - [`emulator`]: the same on a board's instruction set;
+//! - [`faults`]: what the device does when sensors, power or flash misbehave;
+//! - [`boards`]: which boards a model fits;
+//! - [`soak`]: millions of samples with random resets and swaps;
+//! - [`watch`]: a recording as it runs, in the terminal.
 
+pub mod boards;
+pub mod bound;
+pub mod cli;
 pub mod emulator;
+pub mod faults;
+pub mod model_file;
+pub mod random;
+pub mod reference;
+pub mod replay;
+pub mod soak;
+pub mod stream;
+pub mod watch;

@@ -1,3 +1,7 @@
 //! The `tha-firmware-sim` command line.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    tha_firmware_sim::cli::main()
+}

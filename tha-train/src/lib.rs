@@ -1,1 +1,18 @@
 //! Identifies nonlinear dynamic systems from recorded inputs and outputs as Volterra tensor networks.
+
+pub mod analysis;
+pub mod cli;
+pub mod data;
+pub mod ensemble;
+pub mod export;
+pub mod fit;
+pub mod host;
+mod linalg;
+pub mod metrics;
+pub mod model;
+pub mod output;
+pub mod report;
+pub mod solve;
+pub mod study;
+pub mod synth;
+pub mod tt;

@@ -1,3 +1,7 @@
 //! The `tha-train` command line.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    tha_train::cli::main()
+}

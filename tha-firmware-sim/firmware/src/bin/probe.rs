@@ -29,8 +29,12 @@ pub extern "C" fn _start() -> ! {
         let Ok(model) = Model::parse(black_box(&[][..])) else { continue };
         let Ok(mut state) = Room::new(&model) else { continue };
         let Ok(()) = state.prime(&model, black_box(&[][..])) else { continue };
-        let Ok(mut monitor) = Monitor::<4>::new(&model, black_box(MonitorOptions::default())) else { continue };
-        let Ok(mut weights) = Reweighter::<8, 32>::new(&model, black_box(ReweightOptions::default())) else { continue };
+        let Ok(mut monitor) = Monitor::<4>::new(&model, black_box(MonitorOptions::default())) else {
+            continue;
+        };
+        let Ok(mut weights) = Reweighter::<8, 32>::new(&model, black_box(ReweightOptions::default())) else {
+            continue;
+        };
         loop {
             let used: usize = black_box(32);
             match push(&model, &mut state, black_box(sample.get(..used).unwrap_or(&[]))) {

@@ -1,83 +1,102 @@
 //! Replays a recording through tha-core on an emulated board.
 //!
-//! Reads `model.tha` and `u.f32` (samples, little-endian) over semihosting, writes the outputs of every sample to
-//! `y.f32` (NaN while warming up) and prints one line of `name=value` pairs: samples, the least and the most
-//! SysTick ticks of one push, all ticks of the run.
+//! The model is linked in when the image was built with `THA_MODEL`, then with exactly its capacities; otherwise it
+//! is read from `model.tha` over semihosting. Samples come from `u.f32`, the lengths of the records, between which the
+//! state is reset, from `records.u32`. For every sample a status word and l outputs (NaN where there are none) go to
+//! `y.bin`; the last line that is printed consists of `name=value` pairs.
 
 #![no_std]
 #![no_main]
 
-use core::fmt::Write as _;
+use core::mem::MaybeUninit;
 
 use cortex_m as _;
 use cortex_m::peripheral::{SYST, syst::SystClkSource};
-use cortex_m_rt::entry;
-use cortex_m_semihosting::{debug, hio, syscall};
-use tha_core::{Aligned, Model, State, Step, push};
+use cortex_m_rt::{ExceptionFrame, entry, exception};
+use cortex_m_semihosting::debug;
+use tha_core::{Capacities, Model, ParseError, State, Step, push};
+use tha_firmware::host::{File, fail, say};
+use tha_firmware::stack::Stack;
 
-const MODEL_ROOM: usize = 1 << 20;
-const MAX_INPUTS: usize = 256;
-const MAX_OUTPUTS: usize = 16;
+#[cfg(linked)]
+mod given {
+    use super::Capacities;
 
-static mut MODEL: Aligned<[u8; MODEL_ROOM]> = Aligned([0; MODEL_ROOM]);
+    const MODEL: &[u8] = tha_core::include_model!(concat!(env!("OUT_DIR"), "/model.tha"));
+    pub const ROOM: Capacities = Capacities::of(MODEL);
 
-type Room = State<MAX_INPUTS, { 3 * 16 * MAX_INPUTS }, 8192>;
+    pub fn model() -> &'static [u8] {
+        core::hint::black_box(MODEL)
+    }
+}
+
+#[cfg(not(linked))]
+mod given {
+    use super::{Capacities, File};
+
+    const BYTES: usize = 1 << 20;
+    pub const ROOM: Capacities = Capacities { inputs: 1024, history: 1 << 17, scratch: 1 << 15 };
+
+    static mut MODEL: tha_core::Aligned<[u8; BYTES]> = tha_core::Aligned([0; BYTES]);
+
+    pub fn model() -> &'static [u8] {
+        // SAFETY: called once, before anything else.
+        #[allow(static_mut_refs)]
+        let room = unsafe { &mut MODEL.0 };
+        let length = File::open(c"model.tha").read(room);
+        room.get(..length).unwrap_or(&[])
+    }
+}
+
+use given::ROOM;
+
+type Room = State<{ ROOM.inputs }, { ROOM.history }, { ROOM.scratch }>;
+
+static mut STATE: MaybeUninit<Room> = MaybeUninit::uninit();
+static mut SAMPLE: [f32; ROOM.inputs] = [0.0; ROOM.inputs];
+
+const WARMING: u32 = 1 << 8;
+const REFUSED: u32 = 1 << 9;
 
 #[panic_handler]
 fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
     fail(format_args!("{info}"))
 }
 
-fn fail(message: core::fmt::Arguments<'_>) -> ! {
-    if let Ok(mut out) = hio::hstdout() {
-        let _ = writeln!(out, "error={message}");
-    }
-    debug::exit(debug::EXIT_FAILURE);
-    loop {}
+/// Says so instead of standing still.
+#[exception]
+unsafe fn HardFault(frame: &ExceptionFrame) -> ! {
+    fail(format_args!("hard fault at {:#x}", frame.pc()))
 }
 
-/// A file on the host.
-struct File(isize);
+/// In its own frame, which then counts.
+#[inline(never)]
+fn parse(bytes: &'static [u8]) -> Result<Model<'static>, ParseError> {
+    Model::parse(bytes)
+}
 
-impl File {
-    fn open(name: &core::ffi::CStr, mode: usize) -> Self {
-        let handle = unsafe { syscall!(OPEN, name.as_ptr(), mode, name.to_bytes().len()) } as isize;
-        if handle < 0 {
-            fail(format_args!("cannot open {name:?}"));
-        }
-        Self(handle)
-    }
-
-    /// Fills `buffer` as far as the file goes.
-    fn read(&self, buffer: &mut [u8]) -> usize {
-        let missing = unsafe { syscall!(READ, self.0, buffer.as_mut_ptr(), buffer.len()) };
-        buffer.len() - missing.min(buffer.len())
-    }
-
-    fn write(&self, bytes: &[u8]) {
-        if unsafe { syscall!(WRITE, self.0, bytes.as_ptr(), bytes.len()) } != 0 {
-            fail(format_args!("cannot write the outputs"));
-        }
+/// In its own frame, so that a state which is built on the stack does not count as that of `push`.
+#[inline(never)]
+fn start(model: &Model<'_>) -> &'static mut Room {
+    match Room::new(model) {
+        // SAFETY: called once; nothing else refers to it.
+        #[allow(static_mut_refs)]
+        Ok(state) => unsafe { STATE.write(state) },
+        Err(error) => fail(format_args!("{error}")),
     }
 }
 
 #[entry]
 fn main() -> ! {
-    #[allow(static_mut_refs)]
-    let room = unsafe { &mut MODEL.0 };
-    let length = File::open(c"model.tha", 1).read(room);
-    let model = match Model::parse(room.get(..length).unwrap_or(&[])) {
+    let bytes = given::model();
+    let stack = Stack::here();
+    let (model, stack_parse) = stack.of(|| parse(bytes));
+    let model = match model {
         Ok(model) => model,
         Err(error) => fail(format_args!("{error}")),
     };
+    let (state, stack_new) = stack.of(|| start(&model));
     let shape = model.shape();
-    if shape.inputs > MAX_INPUTS || shape.outputs > MAX_OUTPUTS {
-        fail(format_args!("at most {MAX_INPUTS} inputs and {MAX_OUTPUTS} outputs"));
-    }
-    let mut state = match Room::new(&model) {
-        Ok(state) => state,
-        Err(error) => fail(format_args!("{error}")),
-    };
 
     let Some(mut core) = cortex_m::Peripherals::take() else { fail(format_args!("no peripherals")) };
     core.SYST.set_clock_source(SystClkSource::Core);
@@ -85,42 +104,55 @@ fn main() -> ! {
     core.SYST.clear_current();
     core.SYST.enable_counter();
 
-    let input = File::open(c"u.f32", 1);
-    let output = File::open(c"y.f32", 5);
-    let mut bytes = [0u8; 4 * MAX_INPUTS];
-    let mut u = [0.0f32; MAX_INPUTS];
-    let (mut samples, mut total, mut least, mut most) = (0u32, 0u64, u32::MAX, 0u32);
-    loop {
-        let row = &mut bytes[..4 * shape.inputs];
-        if input.read(row) < row.len() {
-            break;
-        }
-        for (u, bytes) in u.iter_mut().zip(row.as_chunks().0) {
-            *u = f32::from_le_bytes(*bytes);
-        }
-        let before = SYST::get_current();
-        let step = push(&model, &mut state, &u[..shape.inputs]);
-        let after = SYST::get_current();
-        let mut line = [f32::NAN; MAX_OUTPUTS];
-        if let Step::Ready(ready) = step {
-            let ticks = before.wrapping_sub(after) & 0x00ff_ffff;
-            total += u64::from(ticks);
-            least = least.min(ticks);
-            most = most.max(ticks);
-            samples += 1;
-            line[..shape.outputs].copy_from_slice(ready.y);
-        }
-        for y in &line[..shape.outputs] {
-            output.write(&y.to_le_bytes());
+    let (input, records, output) = (File::open(c"u.f32"), File::open(c"records.u32"), File::create(c"y.bin"));
+    // SAFETY: the only reference to it.
+    #[allow(static_mut_refs)]
+    let sample = unsafe { &mut SAMPLE[..shape.inputs] };
+    let (mut samples, mut total, mut least, mut most, mut stack_push) = (0u32, 0u64, u32::MAX, 0u32, 0u32);
+    while let Some(length) = records.read_u32() {
+        state.reset();
+        for _ in 0..length {
+            // SAFETY: every pattern of bits is a float, and this processor is little-endian as the file is.
+            let row =
+                unsafe { core::slice::from_raw_parts_mut(sample.as_mut_ptr().cast(), 4 * sample.len()) };
+            if input.read(row) < row.len() {
+                fail(format_args!("u.f32 ends before the records do"));
+            }
+            let ((step, ticks), used) = stack.of(|| {
+                let before = SYST::get_current();
+                let step = push(&model, state, sample);
+                let after = SYST::get_current();
+                (step, before.wrapping_sub(after) & 0x00ff_ffff)
+            });
+            let mut status = REFUSED;
+            if let Step::Ready(ready) = step {
+                samples += 1;
+                total += u64::from(ticks);
+                least = least.min(ticks);
+                most = most.max(ticks);
+                stack_push = stack_push.max(used);
+                let flags = ready.flags;
+                status = u32::from(flags.out_of_range)
+                    | u32::from(flags.window_out_of_range) << 1
+                    | u32::from(flags.held) << 2
+                    | u32::from(flags.window_held) << 3
+                    | u32::from(flags.overflow) << 4;
+            } else if let Step::Warming { .. } = step {
+                status = WARMING;
+            }
+            output.write(&status.to_le_bytes());
+            for j in 0..shape.outputs {
+                let y = step.output().and_then(|ready| ready.y.get(j).copied()).unwrap_or(f32::NAN);
+                output.write(&y.to_le_bytes());
+            }
         }
     }
-    if let Ok(mut out) = hio::hstdout() {
-        let _ = writeln!(
-            out,
-            "samples={samples} macs={} ticks_min={least} ticks_max={most} ticks_total={total}",
-            model.macs()
-        );
-    }
+    say(format_args!(
+        "samples={samples} macs={} ticks_min={least} ticks_max={most} ticks_total={total} state={} \
+         stack_parse={stack_parse} stack_new={stack_new} stack_push={stack_push}",
+        model.macs(),
+        size_of::<Room>(),
+    ));
     debug::exit(debug::EXIT_SUCCESS);
     loop {}
 }

@@ -1,0 +1,31 @@
+//! The code of `parse` and `push` and nothing else: its size less that of `empty` is what tha-core costs. Never run.
+
+#![no_std]
+#![no_main]
+
+use core::hint::black_box;
+
+use tha_core::{Model, State, Step, push};
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    loop {}
+}
+
+/// Parse, make a state, push for ever.
+#[unsafe(no_mangle)]
+pub extern "C" fn _start() -> ! {
+    loop {
+        let Ok(model) = Model::parse(black_box(&[][..])) else { continue };
+        let Ok(mut state) = State::<8, 96, 64>::new(&model) else { continue };
+        loop {
+            match push(&model, &mut state, black_box(&[0.0; 8])) {
+                Step::Warming { .. } => {}
+                Step::Ready(output) => {
+                    black_box((output.y, output.flags.any()));
+                }
+                Step::Refused(_) => break,
+            }
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Common boards, and whether a model fits them.
+//!
+//! Flash, RAM and clock are those of the data sheets named in the table. The rate is an estimate: the clock, divided by
+//! the instructions of a push and the cycles an instruction takes on such a core with code in zero-wait-state memory.
+
+use crate::emulator::Processor;
+use crate::model_file::ModelFile;
+use serde::Serialize;
+
+/// What kind of core a board has, as far as this arithmetic cares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Core {
+    /// Cortex-M0 or M0+: no FPU, Thumb-1.
+    M0,
+    /// Cortex-M3: no FPU.
+    M3,
+    /// Cortex-M4F.
+    M4F,
+    /// Cortex-M33 with FPU.
+    M33F,
+    /// Cortex-M7 with FPU.
+    M7F,
+    /// RISC-V RV32IMC: no FPU.
+    Rv32imc,
+}
+
+impl Core {
+    /// Single-precision floating point in hardware.
+    #[must_use]
+    pub fn fpu(self) -> bool {
+        matches!(self, Self::M4F | Self::M33F | Self::M7F)
+    }
+
+    /// The emulated processor whose instructions per sample stand for it.
+    #[must_use]
+    pub fn measured_on(self) -> Processor {
+        match self {
+            Self::M0 => Processor::CortexM0,
+            Self::M3 | Self::Rv32imc => Processor::CortexM3,
+            Self::M4F | Self::M33F => Processor::CortexM4f,
+            Self::M7F => Processor::CortexM7,
+        }
+    }
+
+    /// Cycles per instruction, a cautious round number: loads take two cycles on the small cores, the M7 issues two
+    /// instructions at once where it can.
+    #[must_use]
+    pub fn cycles_per_instruction(self) -> f64 {
+        match self {
+            Self::M0 => 1.5,
+            Self::M3 | Self::M4F | Self::Rv32imc => 1.4,
+            Self::M33F => 1.3,
+            Self::M7F => 0.8,
+        }
+    }
+
+    /// The name in tables.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::M0 => "M0/M0+",
+            Self::M3 => "M3",
+            Self::M4F => "M4F",
+            Self::M33F => "M33F",
+            Self::M7F => "M7F",
+            Self::Rv32imc => "RV32IMC",
+        }
+    }
+}
+
+/// A board.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Board {
+    /// Board and chip.
+    pub name: &'static str,
+    /// Its core.
+    pub core: Core,
+    /// MHz.
+    pub clock: u32,
+    /// KiB of flash, on the chip or beside it.
+    pub flash: usize,
+    /// KiB of RAM.
+    pub ram: usize,
+    /// Data sheet.
+    pub source: &'static str,
+}
+
+const fn board(
+    name: &'static str,
+    core: Core,
+    clock: u32,
+    flash: usize,
+    ram: usize,
+    source: &'static str,
+) -> Board {
+    Board { name, core, clock, flash, ram, source }
+}
+
+/// The boards.
+pub const BOARDS: [Board; 17] = [
+    board("Blue Pill (STM32F103C8)", Core::M3, 72, 64, 20, "ST DS5319"),
+    board("Nucleo-G071RB (STM32G071RB)", Core::M0, 64, 128, 36, "ST DS12232"),
+    board("Nucleo-F401RE (STM32F401RE)", Core::M4F, 84, 512, 96, "ST DS10086"),
+    board("Black Pill (STM32F411CE)", Core::M4F, 100, 512, 128, "ST DS10314"),
+    board("Discovery (STM32F407VG)", Core::M4F, 168, 1024, 192, "ST DS8626"),
+    board("Nucleo-L476RG (STM32L476RG)", Core::M4F, 80, 1024, 128, "ST DS10198"),
+    board("Nucleo-H743ZI (STM32H743ZI)", Core::M7F, 480, 2048, 1024, "ST DS12110"),
+    board("micro:bit v1 (nRF51822)", Core::M0, 16, 256, 16, "Nordic nRF51822 PS"),
+    board("micro:bit v2 (nRF52833)", Core::M4F, 64, 512, 128, "Nordic nRF52833 PS"),
+    board("nRF52840 DK, Nano 33 BLE (nRF52840)", Core::M4F, 64, 1024, 256, "Nordic nRF52840 PS"),
+    board("Pico (RP2040)", Core::M0, 133, 2048, 264, "Raspberry Pi RP2040, Pico"),
+    board("Pico 2 (RP2350)", Core::M33F, 150, 4096, 520, "Raspberry Pi RP2350, Pico 2"),
+    board("ESP32-C3-DevKitM-1 (ESP32-C3)", Core::Rv32imc, 160, 4096, 400, "Espressif ESP32-C3, MINI-1"),
+    board("Uno R4 (RA4M1)", Core::M4F, 48, 256, 32, "Renesas R01DS0355"),
+    board("Zero (SAMD21G18)", Core::M0, 48, 256, 32, "Microchip DS40001882"),
+    board("Feather M4 (SAMD51J19)", Core::M4F, 120, 512, 192, "Microchip DS60001507"),
+    board("Teensy 4.1 (i.MX RT1062)", Core::M7F, 600, 7936, 1024, "NXP IMXRT1060CEC, PJRC"),
+];
+
+/// Stack to leave for tha-core, in bytes.
+pub const STACK_RESERVE: usize = 1024;
+
+/// Flash that the code of tha-core takes, in bytes: parse and push at optimisation level 3, measured by
+/// `cargo bench -p tha-firmware-sim --bench code_size`, rounded up.
+#[must_use]
+pub fn code_bytes(processor: Processor) -> usize {
+    match processor {
+        Processor::CortexM4f | Processor::CortexM7 => 13 << 10,
+        Processor::CortexM3 => 15 << 10,
+        Processor::CortexM0 => 16 << 10,
+    }
+}
+
+/// Instructions of a push, without running it: per sample, per input, per head and per multiply-accumulate, fitted to
+/// the emulator over the shapes of `cargo bench -p tha-firmware-sim --bench cortex_m`.
+#[must_use]
+pub fn estimated_instructions(processor: Processor, file: &ModelFile) -> f64 {
+    let model = file.model();
+    let (per_input, per_head, per_mac) = match processor {
+        Processor::CortexM4f | Processor::CortexM7 => (50.0, 350.0, 2.4),
+        Processor::CortexM3 => (300.0, 600.0, 110.0),
+        Processor::CortexM0 => (500.0, 1000.0, 180.0),
+    };
+    let shape = model.shape();
+    per_input * shape.inputs as f64 + per_head * shape.heads as f64 + per_mac * model.macs() as f64
+}
+
+/// A model on a board.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Fit {
+    /// The board.
+    #[serde(flatten)]
+    pub board: Board,
+    /// Room for code, model, state and stack.
+    pub fits: bool,
+    /// Bytes of flash left; negative when it does not fit.
+    pub flash_left: i64,
+    /// Bytes of RAM left; negative when it does not fit.
+    pub ram_left: i64,
+    /// Estimate.
+    pub samples_per_second: f64,
+}
+
+/// The model on every board; `instructions` says what a push takes on a processor.
+#[must_use]
+pub fn fit(file: &ModelFile, instructions: impl Fn(Processor) -> f64) -> Vec<Fit> {
+    let fit = |board: &Board| {
+        let processor = board.core.measured_on();
+        let left = |room: usize, used: usize| (room << 10) as i64 - used as i64;
+        let flash_left = left(board.flash, file.bytes().len() + code_bytes(processor));
+        let ram_left = left(board.ram, file.state_bytes() + STACK_RESERVE);
+        let cycles = instructions(processor) * board.core.cycles_per_instruction();
+        Fit {
+            board: *board,
+            fits: flash_left >= 0 && ram_left >= 0,
+            flash_left,
+            ram_left,
+            samples_per_second: f64::from(board.clock) * 1e6 / cycles.max(1.0),
+        }
+    };
+    BOARDS.iter().map(fit).collect()
+}

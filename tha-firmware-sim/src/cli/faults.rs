@@ -1,0 +1,56 @@
+//! `tha-firmware-sim faults`: what the device does when things go wrong.
+
+use super::args::{Files, Speech};
+use super::error::CliError;
+use super::speak;
+use crate::faults::{self, Summary};
+use serde_json::json;
+
+/// Inject faults into a recording, the power and the flash, and see what the device does.
+///
+/// The check fails (exit code 1) when a fault that changed outputs was not reported, when the outputs were not back to
+/// the bits of the clean run M samples after its end, or when anything crashed.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Example:\n  tha-firmware-sim faults model.tha test.csv --seed 1 --trials 100")]
+pub(super) struct Args {
+    #[command(flatten)]
+    files: Files,
+    /// Seed of all randomness.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Faults of every kind.
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    trials: u32,
+    #[command(flatten)]
+    speech: Speech,
+}
+
+pub(super) fn run(args: &Args) -> Result<bool, CliError> {
+    let (file, data) = args.files.read(false)?;
+    let memory = file.shape().memory;
+    let summaries = faults::campaign(&file, &data, args.seed, args.trials as usize)?;
+    let ok = summaries.iter().all(Summary::ok);
+    let object = json!({ "seed": args.seed, "memory": memory, "kinds": summaries, "ok": ok });
+    speak::result(args.speech, &object, || words(&summaries, memory, ok));
+    Ok(ok)
+}
+
+fn words(summaries: &[Summary], memory: usize, ok: bool) -> String {
+    let head =
+        ["fault", "trials", "affected", "reported", "late", "recovery", "silent", "crashed", "device says"];
+    let mut rows = vec![head.map(String::from).to_vec()];
+    for s in summaries {
+        let figures = [s.trials, s.affected, s.reported, s.late, s.recovery, s.silent, s.crashed];
+        let figures = figures.map(|figure| figure.to_string()).to_vec();
+        rows.push([vec![s.kind.name().into()], figures, vec![s.report.clone()]].concat());
+    }
+    let verdict = if ok {
+        format!("nothing silent, nothing crashed, everything recovered within {memory} samples")
+    } else {
+        "FAILED: see silent, crashed, and recoveries longer than the memory".into()
+    };
+    format!(
+        "{}affected: outputs missing or different from the clean run; late: the most of them before the report\n{verdict}",
+        speak::table(&rows)
+    )
+}

@@ -1,0 +1,173 @@
+//! `tha-firmware-sim run`: a recording through the stream, against the batch.
+
+use super::args::{Files, Speech};
+use super::error::CliError;
+use super::speak;
+use crate::boards;
+use crate::emulator::Processor;
+use crate::model_file::ModelFile;
+use crate::replay::{self, Report, Target};
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+/// Replay a recording sample by sample and compare it with the f64 batch prediction.
+///
+/// The comparison fails (exit code 1) when an output differs from the batch by more than f32 arithmetic can explain,
+/// or when a board does not give the bits of the host.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Example:\n  tha-firmware-sim run model.tha test.csv --target cortex-m4f --json")]
+pub(super) struct Args {
+    #[command(flatten)]
+    files: Files,
+    /// Where tha-core runs: on this machine, or on an emulated board (needs qemu-system-arm).
+    #[arg(long, value_enum, default_value_t = TargetName::Host)]
+    target: TargetName,
+    #[command(flatten)]
+    speech: Speech,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, Debug)]
+enum TargetName {
+    Host,
+    CortexM4f,
+    CortexM7,
+    CortexM3,
+    CortexM0,
+}
+
+impl TargetName {
+    fn target(self) -> Target {
+        match self {
+            Self::Host => Target::Host,
+            Self::CortexM4f => Target::Board(Processor::CortexM4f),
+            Self::CortexM7 => Target::Board(Processor::CortexM7),
+            Self::CortexM3 => Target::Board(Processor::CortexM3),
+            Self::CortexM0 => Target::Board(Processor::CortexM0),
+        }
+    }
+}
+
+pub(super) fn run(args: &Args) -> Result<bool, CliError> {
+    let (file, data) = args.files.read(false)?;
+    let target = args.target.target();
+    if let (Target::Board(processor), false) = (target, args.speech.quiet) {
+        eprintln!("building and running the firmware for {} ({})", processor.name(), processor.machine());
+    }
+    let report = replay::run(&file, &data, target)?;
+    speak::result(args.speech, &object(&file, target, &report), || words(&file, target, &report));
+    Ok(report.ok())
+}
+
+fn flash_bytes(file: &ModelFile, target: Target) -> usize {
+    let processor = match target {
+        Target::Host => Processor::CortexM4f,
+        Target::Board(processor) => processor,
+    };
+    file.bytes().len() + boards::code_bytes(processor)
+}
+
+fn name(target: Target) -> &'static str {
+    match target {
+        Target::Host => "host",
+        Target::Board(processor) => processor.name(),
+    }
+}
+
+fn worst(report: &Report, of: impl Fn(&replay::OutputComparison) -> f64) -> f64 {
+    report.comparison.outputs.iter().map(of).fold(0.0, f64::max)
+}
+
+fn object(file: &ModelFile, target: Target, report: &Report) -> Value {
+    let macs = file.model().macs();
+    let board = report.board.as_ref();
+    let stack = board.map(|board| board.stack);
+    json!({
+        "target": name(target),
+        "samples": report.comparison.samples,
+        "max_abs_error": worst(report, |output| output.max_abs_error),
+        "max_rel_error": worst(report, |output| output.max_rel_error),
+        "error_bound": worst(report, |output| output.error_bound),
+        "bound_used": report.comparison.bound_used,
+        "model_bound": worst(report, |output| output.model_bound),
+        "bit_exact": report.bit_exact,
+        "warmup": report.comparison.warmup,
+        "flagged": report.flagged,
+        "flash_bytes": flash_bytes(file, target),
+        "model_bytes": file.bytes().len(),
+        "image_bytes": board.map(|board| board.image_bytes),
+        "ram_bytes": file.state_bytes(),
+        "stack_bytes": stack.map(|stack| stack.parse.max(stack.push)),
+        "stack": stack,
+        "instructions_per_sample": board.map(|board| {
+            let [min, max, mean] = board.instructions;
+            json!({ "min": min, "max": max, "mean": mean })
+        }),
+        "macs_per_sample": macs,
+        "instructions_per_mac": board.map(|board| board.instructions[2] / macs as f64),
+        "latency_ns": report.latency,
+        "samples_per_second": report.latency.as_ref().map(|latency| latency.samples_per_second),
+        "outputs": report.comparison.outputs,
+        "ok": report.ok(),
+    })
+}
+
+fn words(file: &ModelFile, target: Target, report: &Report) -> String {
+    let comparison = &report.comparison;
+    let head = ["output", "max error", "RMS error", "relative", "bound", "bound in range"];
+    let mut rows = vec![head.map(String::from).to_vec()];
+    for output in &comparison.outputs {
+        let figures = [
+            output.max_abs_error,
+            output.rms_error,
+            output.max_rel_error,
+            output.error_bound,
+            output.model_bound,
+        ];
+        rows.push([vec![output.name.clone()], figures.map(|value| format!("{value:.2e}")).to_vec()].concat());
+    }
+    let mut text = speak::table(&rows);
+    let (macs, bytes) = (file.model().macs(), file.bytes().len());
+    let _ = writeln!(
+        text,
+        "{} samples on {}, {} for warming up, {} flagged; {:.0} % of the bound used",
+        comparison.samples,
+        name(target),
+        comparison.warmup,
+        report.flagged,
+        100.0 * comparison.bound_used
+    );
+    let _ = writeln!(
+        text,
+        "{macs} multiply-accumulates per sample; {bytes} bytes of model, {} of flash with the code, {} of state",
+        flash_bytes(file, target),
+        file.state_bytes()
+    );
+    if let Some(board) = &report.board {
+        let ([least, most, mean], stack) = (board.instructions, board.stack);
+        let _ = writeln!(
+            text,
+            "{least:.0} to {most:.0} instructions per sample, {:.2} per multiply-accumulate\n\
+             stack: {} bytes in parse, {} in push; image {} bytes",
+            mean / macs as f64,
+            stack.parse,
+            stack.push,
+            board.image_bytes
+        );
+    }
+    if let Some(latency) = &report.latency {
+        let _ = writeln!(
+            text,
+            "{:.0} samples/s; latency {:.0} ns median, {:.0} p90, {:.0} p99, {:.0} p99.9, {:.0} max",
+            latency.samples_per_second, latency.p50, latency.p90, latency.p99, latency.p999, latency.max
+        );
+    }
+    let bits = match (target, report.bit_exact) {
+        (Target::Host, true) => "bit for bit as the format prescribes",
+        (Target::Host, false) => "FAILED: not the bits that the format prescribes",
+        (_, true) => "bit for bit as on the host",
+        (_, false) => "FAILED: not the bits of the host",
+    };
+    let bound = if comparison.ok { "within the bound" } else { "FAILED: beyond the bound" };
+    let _ = write!(text, "{bits}; {bound}");
+    text
+}

@@ -1,0 +1,73 @@
+//! `tha-firmware-sim watch`: a recording as it runs.
+
+use super::args::{Files, Speech};
+use super::error::CliError;
+use super::speak;
+use crate::replay::ReplayError;
+use crate::watch::{Playback, screen};
+use serde_json::{Value, json};
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+
+/// Watch a recording run: measured and predicted curves, flags, shares of the heads, running error.
+///
+/// Without a terminal, and with --plain, one line of comma-separated values per sample.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Example:\n  tha-firmware-sim watch model.tha test.csv --speed 200")]
+pub(super) struct Args {
+    #[command(flatten)]
+    files: Files,
+    /// Samples per second; + and - change it. In plain lines: as fast as possible unless given.
+    #[arg(long, value_name = "RATE")]
+    speed: Option<f64>,
+    /// Plain lines in place of the screen.
+    #[arg(long)]
+    plain: bool,
+    #[command(flatten)]
+    speech: Speech,
+}
+
+pub(super) fn run(args: &Args) -> Result<bool, CliError> {
+    if args.speed.is_some_and(|speed| !(speed > 0.0 && speed.is_finite())) {
+        return Err(CliError::Usage("--speed: expected a positive number of samples per second".into()));
+    }
+    // A recording without outputs can be watched too, if only the prediction.
+    let (file, data) = args.files.read(true).or_else(|_| args.files.read(false))?;
+    let mut playback = Playback::new(&file, &data).map_err(ReplayError::from)?;
+    if args.speech.json {
+        while playback.step() {}
+        speak::result(args.speech, &object(&playback), String::new);
+    } else if args.plain || !std::io::stdout().is_terminal() {
+        plain(&mut playback, args.speed);
+    } else {
+        screen::show(&mut playback, args.speed.unwrap_or(50.0))?;
+    }
+    Ok(true)
+}
+
+fn plain(playback: &mut Playback<'_>, speed: Option<f64>) {
+    let mut out = std::io::stdout().lock();
+    // A reader that hangs up ends the show.
+    if writeln!(out, "{}", playback.plain_head()).is_err() {
+        return;
+    }
+    while playback.step() {
+        if writeln!(out, "{}", playback.plain_line()).is_err() {
+            return;
+        }
+        if let Some(speed) = speed {
+            let _ = out.flush();
+            std::thread::sleep(Duration::from_secs_f64(1.0 / speed));
+        }
+    }
+}
+
+fn object(playback: &Playback<'_>) -> Value {
+    let outputs: Vec<Value> = playback
+        .output_names()
+        .iter()
+        .zip(&playback.errors)
+        .map(|(name, error)| json!({ "name": name, "rmse": error.rmse(), "nrmse": error.nrmse() }))
+        .collect();
+    json!({ "samples": playback.next, "flagged": playback.flagged, "outputs": outputs })
+}

@@ -1,0 +1,177 @@
+//! Building the firmware images with the tool chain of the machine.
+
+use super::{ElfSizes, EmulatorError, Processor};
+use crate::model_file::ModelFile;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+/// A firmware image of its own: a later build does not change it.
+#[derive(Debug)]
+pub struct Image {
+    folder: TempDir,
+    /// The processor it is for.
+    pub processor: Processor,
+    /// Whether it carries its model.
+    pub linked: bool,
+    /// What it takes of the board.
+    pub sizes: ElfSizes,
+}
+
+impl Image {
+    /// The ELF file.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        self.folder.path().join("image.elf")
+    }
+}
+
+/// How the compiler is to optimise: `3`, `2`, `s`, `z`, and tha-core apart from the rest if need be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// Optimisation level of the firmware.
+    pub level: &'static str,
+    /// Optimisation level of tha-core.
+    pub core: &'static str,
+}
+
+impl Default for Setting {
+    fn default() -> Self {
+        Self { level: "3", core: "3" }
+    }
+}
+
+/// Flash the replay image takes beside the model, and RAM beside the state, with some reserve.
+const IMAGE_FLASH: usize = 48 << 10;
+const IMAGE_RAM: usize = 3 << 10;
+const MICROBIT_FLASH: usize = 256 << 10;
+const MICROBIT_RAM: usize = 16 << 10;
+
+/// Builds the replay image that is handed its model at start.
+///
+/// # Errors
+/// [`EmulatorError`] with the compiler's words, or what to install.
+pub fn build(processor: Processor, setting: Setting) -> Result<Image, EmulatorError> {
+    make(processor, "replay", &["--features", "board"], None, setting)
+}
+
+/// Builds the replay image with `model` in its flash and a state of exactly its capacities.
+///
+/// # Errors
+/// As [`build`], and [`EmulatorError::TooLarge`] for a model that the micro:bit has no room for.
+pub fn build_linked(processor: Processor, model: &ModelFile) -> Result<Image, EmulatorError> {
+    if processor == Processor::CortexM0 {
+        let board = "micro:bit";
+        let needed = model.bytes().len() + IMAGE_FLASH;
+        if needed > MICROBIT_FLASH {
+            return Err(EmulatorError::TooLarge { board, memory: "flash", needed, room: MICROBIT_FLASH });
+        }
+        // While it is made, a state exists twice more on the stack.
+        let needed = 3 * model.state_bytes() + 4 * model.shape().inputs + IMAGE_RAM;
+        if needed > MICROBIT_RAM {
+            return Err(EmulatorError::TooLarge { board, memory: "RAM", needed, room: MICROBIT_RAM });
+        }
+    }
+    make(processor, "replay", &["--features", "board"], Some(model), Setting::default())
+}
+
+/// Bytes of flash that parsing and pushing cost: an image with them less one without.
+///
+/// # Errors
+/// As [`build`].
+pub fn code_bytes(processor: Processor, setting: Setting) -> Result<usize, EmulatorError> {
+    let with = make(processor, "footprint", &[], None, setting)?.sizes.flash;
+    Ok(with.saturating_sub(make(processor, "empty", &[], None, setting)?.sizes.flash))
+}
+
+fn make(
+    processor: Processor,
+    name: &str,
+    features: &[&str],
+    model: Option<&ModelFile>,
+    setting: Setting,
+) -> Result<Image, EmulatorError> {
+    let target = processor.target();
+    install(target)?;
+    let firmware = Path::new(env!("CARGO_MANIFEST_DIR")).join("firmware");
+    let built = firmware.join("target");
+    fs::create_dir_all(&built)?;
+    // One build at a time: all models make the same file, which is copied before the next one comes.
+    let lock = File::create(built.join("build.lock"))?;
+    lock.lock()?;
+
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
+    cargo.args(["build", "--release", "--quiet", "--bin", name, "--target", target]).args(features);
+    cargo.arg("--config").arg(format!("profile.release.opt-level={}", level(setting.level)));
+    if setting.core != setting.level {
+        cargo
+            .arg("--config")
+            .arg(format!("profile.release.package.tha-core.opt-level={}", level(setting.core)));
+    }
+    cargo.arg("--manifest-path").arg(firmware.join("Cargo.toml")).arg("--target-dir").arg(&built);
+    // Flags and models meant for the host have no business here.
+    for variable in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_TARGET", "THA_MODEL"] {
+        cargo.env_remove(variable);
+    }
+    if let Some(model) = model {
+        let path = built.join("model.tha");
+        // A file that has not changed is not linked anew.
+        if fs::read(&path).ok().as_deref() != Some(model.bytes()) {
+            fs::write(&path, model.bytes())?;
+        }
+        cargo.env("THA_MODEL", path);
+    }
+    let output = output(&mut cargo, "cargo", "see https://rustup.rs")?;
+    if !output.status.success() {
+        let log = words(&output.stderr);
+        if log.contains("can't find crate for `core`") {
+            let log = "rustup is not installed; see https://rustup.rs".into();
+            return Err(EmulatorError::Target { target, log });
+        }
+        let line = log.lines().find(|line| line.starts_with("error")).or(log.lines().next());
+        return Err(EmulatorError::Build { target, log: line.unwrap_or("cargo said nothing").into() });
+    }
+    let folder = tempfile::tempdir()?;
+    fs::copy(built.join(target).join("release").join(name), folder.path().join("image.elf"))?;
+    let sizes = ElfSizes::of(&folder.path().join("image.elf"))
+        .ok_or_else(|| EmulatorError::Build { target, log: "the result is not a 32-bit ELF file".into() })?;
+    Ok(Image { folder, processor, linked: model.is_some(), sizes })
+}
+
+/// As TOML: numbers are numbers, letters are text.
+fn level(level: &str) -> String {
+    if level.parse::<u8>().is_ok() { level.into() } else { format!("'{level}'") }
+}
+
+/// Makes sure that the Rust target is there. Without rustup the compiler will say what it lacks.
+fn install(target: &'static str) -> Result<(), EmulatorError> {
+    let Ok(installed) = Command::new("rustup").args(["target", "list", "--installed"]).output() else {
+        return Ok(());
+    };
+    if !installed.status.success() || words(&installed.stdout).lines().any(|line| line == target) {
+        return Ok(());
+    }
+    let added = Command::new("rustup").args(["target", "add", target]).output()?;
+    if !added.status.success() {
+        let log = words(&added.stderr).lines().next_back().unwrap_or_default().into();
+        return Err(EmulatorError::Target { target, log });
+    }
+    Ok(())
+}
+
+/// Runs a program that may not be installed.
+pub(super) fn output(
+    command: &mut Command,
+    tool: &'static str,
+    remedy: &str,
+) -> Result<Output, EmulatorError> {
+    command.stdin(Stdio::null()).output().map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => EmulatorError::Missing { tool, remedy: remedy.into() },
+        _ => EmulatorError::Exchange(error),
+    })
+}
+
+pub(super) fn words(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim().to_owned()
+}

@@ -1,0 +1,94 @@
+//! Running an image under QEMU: files in, files and one line of numbers out.
+
+use super::EmulatorError;
+use super::image::{Image, output, words};
+use crate::model_file::ModelFile;
+use crate::stream::{Status, Stream};
+use serde::Serialize;
+use std::fs;
+use std::process::Command;
+
+/// Stack below the main loop, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct StackUse {
+    /// In `Model::parse`.
+    pub parse: usize,
+    /// In `State::new`, the state that it returns included; known where the model is linked in.
+    pub new: Option<usize>,
+    /// In `push`.
+    pub push: usize,
+}
+
+/// What the board did with a recording.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Replay {
+    /// Status and outputs of every sample.
+    pub stream: Stream,
+    /// Samples that gave outputs.
+    pub samples: usize,
+    /// Multiply-accumulates per sample.
+    pub macs: usize,
+    /// Instructions of one push: the least, the most, the mean.
+    pub instructions: [f64; 3],
+    /// Size of the state in the image.
+    pub state_bytes: usize,
+    /// Stack that was used, in bytes.
+    pub stack: StackUse,
+}
+
+/// Runs `samples` (row by row, p values each) through `model` on the emulated board; the state is reset between the
+/// records, whose lengths are given.
+///
+/// # Errors
+/// [`EmulatorError`] when QEMU is missing or the firmware reports an error.
+pub fn replay(
+    image: &Image,
+    model: &ModelFile,
+    samples: &[f32],
+    records: &[usize],
+) -> Result<Replay, EmulatorError> {
+    let folder = tempfile::tempdir()?;
+    let file = |name: &str| folder.path().join(name);
+    fs::write(file("model.tha"), model.bytes())?;
+    fs::write(file("u.f32"), samples.iter().flat_map(|u| u.to_le_bytes()).collect::<Vec<u8>>())?;
+    let lengths = records.iter().flat_map(|&length| (length as u32).to_le_bytes());
+    fs::write(file("records.u32"), lengths.collect::<Vec<u8>>())?;
+    let mut qemu = Command::new("qemu-system-arm");
+    qemu.args(["-machine", image.processor.machine(), "-nographic", "-monitor", "none", "-serial", "none"])
+        .args(["-icount", "shift=0", "-semihosting-config", "enable=on,target=native"])
+        .arg("-kernel")
+        .arg(image.path())
+        .current_dir(folder.path());
+    let output = output(&mut qemu, "qemu-system-arm", "apt-get install qemu-system-arm")?;
+    let said = words(&output.stdout);
+    let number = |name: &str| -> Result<f64, EmulatorError> {
+        let value = said.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+        let silent = || EmulatorError::Firmware(format!("{said} {}", words(&output.stderr)));
+        value.and_then(|value| value.parse().ok()).ok_or_else(silent)
+    };
+    let count = |name: &str| number(name).map(|value| value as usize);
+    let samples = count("samples")?;
+    let outputs = model.shape().outputs;
+    let bytes = fs::read(file("y.bin"))?;
+    let mut stream = Stream::new(outputs);
+    for row in bytes.chunks_exact(4 * (outputs + 1)) {
+        let (words, _) = row.as_chunks::<4>();
+        let mut words = words.iter().map(|word| u32::from_le_bytes(*word));
+        stream.status.push(Status(words.next().unwrap_or(0)));
+        stream.outputs.extend(words.map(f32::from_bits));
+    }
+    let mean = number("ticks_total")? / samples.max(1) as f64;
+    let ticks = [number("ticks_min")?, number("ticks_max")?, mean];
+    Ok(Replay {
+        stream,
+        samples,
+        macs: count("macs")?,
+        instructions: ticks.map(|ticks| ticks * image.processor.instructions_per_tick()),
+        state_bytes: count("state")?,
+        stack: StackUse {
+            parse: count("stack_parse")?,
+            new: if image.linked { Some(count("stack_new")?) } else { None },
+            push: count("stack_push")?,
+        },
+    })
+}

@@ -1,0 +1,188 @@
+//! Faults of the flash: flipped bits, and models that are exchanged.
+
+use super::driver::{Driver, Event};
+use super::signal::judge;
+use super::{Bench, SCRUB_EVERY, Trial};
+use crate::model_file::ModelFile;
+use crate::random::Random;
+use crate::stream::{Device, Stream};
+use tha_core::build::{Core, ModelSpec};
+use tha_core::{Model, Step};
+
+impl Bench<'_> {
+    /// One to three bits flipped anywhere in the file: the device must refuse to start.
+    pub(super) fn flash_at_start(&self, random: &mut Random) -> Trial {
+        let flipped = self.flip(random);
+        let mut aligned = vec![0u32; flipped.len().div_ceil(4)];
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut aligned);
+        bytes[..flipped.len()].copy_from_slice(&flipped);
+        match Model::parse(&bytes[..flipped.len()]) {
+            Ok(_) => Trial { affected: 1, ..Trial::default() },
+            Err(error) => {
+                // Numbers differ from file to file, the finding does not.
+                let words = error.to_string();
+                let finding = words.split([':', ';']).next().unwrap_or_default();
+                Trial {
+                    report: Some(finding.trim_start_matches(char::is_numeric).trim().into()),
+                    ..Trial::default()
+                }
+            }
+        }
+    }
+
+    /// Bits flipped under a running device: outputs are wrong until the next check of the flash finds it.
+    pub(super) fn flash_while_running(&self, random: &mut Random) -> Trial {
+        let stretch = self.stretch(SCRUB_EVERY, random);
+        let events: Vec<Event> =
+            stretch.chunks_exact(self.width).map(|row| Event::Sample(row.to_vec())).collect();
+        let flipped = self.flip(random);
+        // What a device computes that has parsed before the bits flipped: the same bytes with a checksum that fits.
+        let wrong = ModelFile::new(&with_valid_checksum(&flipped)).ok().filter(|wrong| {
+            let (a, b) = (wrong.shape(), self.file.shape());
+            (a.inputs, a.outputs, a.memory) == (b.inputs, b.outputs, b.memory)
+        });
+        let start = self.before();
+        let clean: Vec<_> = {
+            let mut driver = Driver::new(self.file, &self.runs);
+            events.iter().map(|event| driver.handle(event)).collect()
+        };
+        let mut driver = Driver::new(self.file, &self.runs);
+        let mut found = None;
+        let mut faulty = Vec::new();
+        for (t, event) in events.iter().enumerate() {
+            if t == start {
+                driver.corrupt(flipped.clone());
+                if let Some(wrong) = &wrong {
+                    let _ = driver.device().swap(wrong);
+                }
+            }
+            let answer = driver.handle(event);
+            if answer.report == Some("model damaged") {
+                found = Some(t);
+            }
+            faulty.push(answer);
+        }
+        judge(&clean, &faulty, start, found.map_or(events.len(), |t| t + 1))
+    }
+
+    /// Another model of the same shape takes over: from then on the outputs are those of a device that always ran it.
+    pub(super) fn swap(&self, random: &mut Random) -> Trial {
+        let other = self.file.variant(random);
+        let stretch = self.stretch(1, random);
+        let start = self.before() + random.below(self.memory);
+        let mut always = Device::new(&other).expect("as large as the first");
+        let clean = always.replay(stretch, &[stretch.len() / self.width]);
+        let mut device = Device::new(self.file).expect("checked by the campaign");
+        let mut stream = Stream::new(clean.width);
+        let mut report = None;
+        for (t, row) in stretch.chunks_exact(self.width).enumerate() {
+            if t == start {
+                report = Some(match device.swap(&other) {
+                    Ok(()) => "taken over".to_owned(),
+                    Err(error) => error.to_string(),
+                });
+            }
+            stream.push(&device.push(row));
+        }
+        let differs = |t: &usize| {
+            let bits = |stream: &Stream| stream.at(*t).iter().map(|y| y.to_bits()).collect::<Vec<_>>();
+            bits(&stream) != bits(&clean)
+        };
+        let affected: Vec<usize> = (start..clean.status.len()).filter(differs).collect();
+        let recovery = affected.last().map_or(0, |last| last + 1 - start);
+        // Not a single output may differ, so a difference is silent.
+        let report = if affected.is_empty() { report } else { None };
+        Trial { affected: affected.len(), late: affected.len(), recovery, report }
+    }
+
+    /// A model with one lag more is refused and the old one goes on as if nothing had been.
+    pub(super) fn swap_other_shape(&self, random: &mut Random) -> Trial {
+        let other = longer(&ModelSpec::from_model(&self.file.model()));
+        let Some(other) = other.to_bytes().ok().and_then(|bytes| ModelFile::new(&bytes).ok()) else {
+            return Trial::default();
+        };
+        let stretch = self.stretch(1, random);
+        let records = [stretch.len() / self.width];
+        let mut device = Device::new(self.file).expect("checked by the campaign");
+        let clean = device.replay(stretch, &records);
+        device.reset();
+        let mut stream = Stream::new(clean.width);
+        let mut report = None;
+        for (t, row) in stretch.chunks_exact(self.width).enumerate() {
+            if t == self.before() {
+                report = device.swap(&other).err().map(|_| "refused, old model goes on".to_owned());
+            }
+            stream.push(&device.push(row));
+        }
+        let affected = if stream.same_bits(&clean) { 0 } else { records[0] };
+        Trial { affected: affected.max(usize::from(report.is_none())), report, ..Trial::default() }
+    }
+
+    /// The firmware pushes with another model without telling the state: every sample is refused.
+    pub(super) fn swap_forgotten(&self, random: &mut Random) -> Trial {
+        let other = self.file.variant(random);
+        let stretch = self.stretch(1, random);
+        let mut device = Device::new(self.file).expect("checked by the campaign");
+        let mut trial = Trial::default();
+        for (t, row) in stretch.chunks_exact(self.width).enumerate() {
+            if t == self.before() {
+                device.model = other.model();
+            }
+            match device.push(row) {
+                Step::Refused(_) => trial.report = Some("refused".into()),
+                _ if t >= self.before() => trial.affected += 1,
+                _ => {}
+            }
+        }
+        // An output that came in spite of it is a silent one.
+        if trial.affected > 0 {
+            trial.report = None;
+        }
+        trial
+    }
+
+    fn flip(&self, random: &mut Random) -> Vec<u8> {
+        let mut bytes = self.file.bytes().to_vec();
+        let first = random.below(8 * bytes.len());
+        bytes[first / 8] ^= 1 << (first % 8);
+        for _ in 0..random.below(3) {
+            // Never the first bit again, which would repair it.
+            let bit = (first + 1 + random.below(8 * bytes.len() - 1)) % (8 * bytes.len());
+            bytes[bit / 8] |= 1 << (bit % 8);
+        }
+        bytes
+    }
+}
+
+/// The model with one more lag of no influence.
+fn longer(spec: &ModelSpec) -> ModelSpec {
+    let mut spec = spec.clone();
+    spec.memory += 1;
+    for head in &mut spec.heads {
+        let q = head.inputs.len() * spec.memory + 1;
+        for core in &mut head.cores {
+            let old = |a: usize, i: usize, b: usize| {
+                if i < core.q { core.data[(a * core.q + i) * core.right + b] } else { 0.0 }
+            };
+            let mut data = Vec::with_capacity(core.left * q * core.right);
+            for a in 0..core.left {
+                for i in 0..q {
+                    data.extend((0..core.right).map(|b| old(a, i, b)));
+                }
+            }
+            *core = Core::new(core.left, q, core.right, data);
+        }
+    }
+    spec
+}
+
+/// The file with the checksum that its contents ask for.
+fn with_valid_checksum(bytes: &[u8]) -> Vec<u8> {
+    let mut fixed = bytes.to_vec();
+    let covered = bytes[..12].iter().chain(&bytes[16..]);
+    let crc = !covered.fold(!0u32, |crc, &byte| {
+        (0..8).fold(crc ^ u32::from(byte), |crc, _| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg()))
+    });
+    fixed[12..16].copy_from_slice(&crc.to_le_bytes());
+    fixed
+}

@@ -1,0 +1,257 @@
+//! Seeded fault campaigns: what the device does when sensors, power or flash misbehave.
+//!
+//! A trial runs a stretch of the recording twice, once clean and once with a fault, through a [`Driver`] that behaves
+//! as the firmware guide of tha-core asks for. An output is *affected* when it is missing or differs in a bit. A fault
+//! that affected outputs must have been *reported* (a flag, a warm-up, a refusal, a failed check of the flash), and M
+//! samples after its end the outputs must again have the bits of the clean run. A fault is *silent* when nothing was
+//! reported at all; outputs that were affected before the report came are counted as late.
+
+mod driver;
+mod flash;
+mod signal;
+
+pub use driver::{Driver, Event, SCRUB_EVERY};
+
+use crate::model_file::ModelFile;
+use crate::random::Random;
+use crate::replay::ReplayError;
+use crate::stream::{Device, samples};
+use serde::Serialize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use tha_train::data::Dataset;
+
+/// The kinds of faults.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Samples that never arrive.
+    Dropped,
+    /// NaN at one channel or more.
+    NaN,
+    /// Infinities of either sign.
+    Infinite,
+    /// A channel that stays at a plausible value.
+    Stuck,
+    /// A channel at a rail beyond its training range.
+    Saturated,
+    /// One sample far outside the training range.
+    Spike,
+    /// The clock jumps: samples are missing and nobody can say what they were.
+    TimeGap,
+    /// The state is gone.
+    PowerLoss,
+    /// Bits of the model flipped before the device starts.
+    FlashAtStart,
+    /// Bits of the model flipped while it runs.
+    FlashWhileRunning,
+    /// Another model of the same shape takes over.
+    Swap,
+    /// A model of another shape is to take over.
+    SwapOtherShape,
+    /// The model is exchanged behind the back of the state.
+    SwapForgotten,
+}
+
+impl Kind {
+    /// All of them, in the order of the table.
+    pub const ALL: [Self; 13] = [
+        Self::Dropped,
+        Self::NaN,
+        Self::Infinite,
+        Self::Stuck,
+        Self::Saturated,
+        Self::Spike,
+        Self::TimeGap,
+        Self::PowerLoss,
+        Self::FlashAtStart,
+        Self::FlashWhileRunning,
+        Self::Swap,
+        Self::SwapOtherShape,
+        Self::SwapForgotten,
+    ];
+
+    /// In words.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Dropped => "dropped samples",
+            Self::NaN => "NaN",
+            Self::Infinite => "infinity",
+            Self::Stuck => "stuck channel",
+            Self::Saturated => "saturated channel",
+            Self::Spike => "spike",
+            Self::TimeGap => "time gap",
+            Self::PowerLoss => "power loss",
+            Self::FlashAtStart => "flash bits, at start",
+            Self::FlashWhileRunning => "flash bits, running",
+            Self::Swap => "swap",
+            Self::SwapOtherShape => "swap, other shape",
+            Self::SwapForgotten => "swap, state not told",
+        }
+    }
+}
+
+/// What one trial came to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Trial {
+    /// Outputs that are missing or differ from the clean run.
+    pub affected: usize,
+    /// Affected outputs before the first report.
+    pub late: usize,
+    /// Samples after the end of the fault until the last affected output.
+    pub recovery: usize,
+    /// What the device said first.
+    pub report: Option<String>,
+}
+
+/// All trials of a kind.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// The kind.
+    pub kind: Kind,
+    /// Faults injected.
+    pub trials: usize,
+    /// Outputs affected, all trials together.
+    pub affected: usize,
+    /// Faults that were reported.
+    pub reported: usize,
+    /// What the device said, most often.
+    pub report: String,
+    /// The most outputs that were affected before the report.
+    pub late: usize,
+    /// The longest recovery, in samples.
+    pub recovery: usize,
+    /// Recoveries that took longer than M.
+    pub unrecovered: usize,
+    /// Faults with affected outputs and no report.
+    pub silent: usize,
+    /// Trials that panicked.
+    pub crashed: usize,
+}
+
+impl Summary {
+    /// Nothing silent, nothing crashed, everything recovered.
+    #[must_use]
+    pub fn ok(&self) -> bool {
+        self.silent == 0 && self.crashed == 0 && self.unrecovered == 0
+    }
+}
+
+/// Runs `trials` faults of every kind on the longest record of `data`.
+///
+/// # Errors
+/// [`ReplayError::Capacity`] for a model that the simulator has no room for, and [`ReplayError::TooShort`] when the
+/// longest record has no room for a fault.
+pub fn campaign(
+    file: &ModelFile,
+    data: &Dataset,
+    seed: u64,
+    trials: usize,
+) -> Result<Vec<Summary>, ReplayError> {
+    Device::new(file)?;
+    let bench = Bench::new(file, data)?;
+    let summaries = Kind::ALL.into_iter().enumerate().map(|(k, kind)| {
+        // A stream of numbers per kind: more kinds or trials do not change the others.
+        let mut random = Random::new(seed ^ (k as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let outcomes: Vec<Option<Trial>> = (0..trials)
+            .map(|_| catch_unwind(AssertUnwindSafe(|| bench.trial(kind, &mut random))).ok())
+            .collect();
+        summarise(kind, &outcomes, bench.memory)
+    });
+    Ok(summaries.collect())
+}
+
+fn summarise(kind: Kind, outcomes: &[Option<Trial>], memory: usize) -> Summary {
+    let finished = || outcomes.iter().flatten();
+    let mut words: Vec<(&str, usize)> = Vec::new();
+    for report in finished().filter_map(|trial| trial.report.as_deref()) {
+        match words.iter_mut().find(|(word, _)| *word == report) {
+            Some((_, count)) => *count += 1,
+            None => words.push((report, 1)),
+        }
+    }
+    Summary {
+        kind,
+        trials: outcomes.len(),
+        affected: finished().map(|trial| trial.affected).sum(),
+        reported: finished().filter(|trial| trial.report.is_some()).count(),
+        report: words.iter().max_by_key(|(_, count)| *count).map_or("-", |(word, _)| word).to_owned(),
+        late: finished().map(|trial| trial.late).max().unwrap_or(0),
+        recovery: finished().map(|trial| trial.recovery).max().unwrap_or(0),
+        unrecovered: finished().filter(|trial| trial.recovery > memory).count(),
+        silent: finished().filter(|trial| trial.affected > 0 && trial.report.is_none()).count(),
+        crashed: outcomes.len() - finished().count(),
+    }
+}
+
+/// What all trials share.
+struct Bench<'m> {
+    file: &'m ModelFile,
+    /// The longest record, sample by sample.
+    samples: Vec<f32>,
+    width: usize,
+    memory: usize,
+    /// Per channel, the longest run of one value in the recording.
+    runs: Vec<usize>,
+}
+
+impl<'m> Bench<'m> {
+    fn new(file: &'m ModelFile, data: &Dataset) -> Result<Self, ReplayError> {
+        let shape = file.shape();
+        let all = samples(data);
+        let longest = data.records.iter().max_by_key(|record| record.rows.len());
+        let rows = longest.map_or(0..0, |record| record.rows.clone());
+        let width = shape.inputs;
+        let samples = all[rows.start * width..rows.end * width].to_vec();
+        let runs = (0..width).map(|channel| longest_run(&samples, width, channel)).collect();
+        let bench = Self { file, samples, width, memory: shape.memory, runs };
+        let needed = bench.before() + bench.after() + 8;
+        if bench.len() < needed {
+            return Err(ReplayError::TooShort { found: bench.len(), needed });
+        }
+        Ok(bench)
+    }
+
+    fn len(&self) -> usize {
+        self.samples.len() / self.width
+    }
+
+    /// Clean samples before a fault: every window is full.
+    fn before(&self) -> usize {
+        2 * self.memory
+    }
+
+    /// Clean samples after a fault: enough to see a recovery that is too slow.
+    fn after(&self) -> usize {
+        3 * self.memory + SCRUB_EVERY
+    }
+
+    fn trial(&self, kind: Kind, random: &mut Random) -> Trial {
+        match kind {
+            Kind::FlashAtStart => self.flash_at_start(random),
+            Kind::FlashWhileRunning => self.flash_while_running(random),
+            Kind::Swap => self.swap(random),
+            Kind::SwapOtherShape => self.swap_other_shape(random),
+            Kind::SwapForgotten => self.swap_forgotten(random),
+            _ => self.signal(kind, random),
+        }
+    }
+
+    /// A stretch with room for a fault of `length` samples: where it starts, and its samples.
+    fn stretch(&self, length: usize, random: &mut Random) -> &[f32] {
+        let whole = (self.before() + length + self.after()).min(self.len());
+        let start = random.below(self.len() - whole + 1);
+        &self.samples[start * self.width..(start + whole) * self.width]
+    }
+}
+
+fn longest_run(samples: &[f32], width: usize, channel: usize) -> usize {
+    let column = samples.iter().skip(channel).step_by(width);
+    let (mut longest, mut run, mut last) = (0, 0, f32::NAN);
+    for &value in column {
+        run = if value == last { run + 1 } else { 1 };
+        last = value;
+        longest = longest.max(run);
+    }
+    longest
+}

@@ -1,0 +1,60 @@
+//! Time against the number of inputs p, rows N and rank r, with the fitted exponents.
+//!
+//! `cargo bench -p tha-train --bench scale -- [LARGEST_P]` (50 unless told; 200 takes minutes). Data are noise-free
+//! networks of degree 3, memory 3 and the rank of the fit, plus 1 % noise; the fit is the ladder with that rank as its
+//! cap. The paper's MVMALS costs p^6.
+
+mod common;
+
+use common::{Draws, cpu_seconds, lagged, network, peak_mib};
+use std::time::Instant;
+use tha_train::solve::{Options, Problem, Silent, fit};
+
+fn main() {
+    let largest = std::env::args().skip(1).find_map(|a| a.parse().ok()).unwrap_or(50);
+    println!("| p | N | rank | parameters | seconds | CPU s | residual | peak MiB |");
+    println!("|---|---|---|---|---|---|---|---|");
+    let inputs: Vec<usize> = [6, 12, 25, 50, 100, 200].into_iter().filter(|p| *p <= largest).collect();
+    let times: Vec<_> = inputs.iter().map(|p| (*p as f64, run(*p, 20_000, 3))).collect();
+    let rows = [5_000, 10_000, 20_000, 40_000];
+    let by_rows: Vec<_> = rows.iter().map(|n| (*n as f64, run(12, *n, 3))).collect();
+    let by_rank: Vec<_> = (1..=4).map(|r| (r as f64, run(12, 20_000, r))).collect();
+    println!(
+        "\nexponents of the CPU time: p^{:.1}, N^{:.1}, r^{:.1}",
+        slope(&times),
+        slope(&by_rows),
+        slope(&by_rank)
+    );
+}
+
+fn run(p: usize, rows: usize, rank: usize) -> f64 {
+    let (memory, degree) = (3, 3);
+    let mut draws = Draws(77 + p as u64);
+    let truth = network(p * memory + 1, degree, 1, rank, &mut draws);
+    let x = lagged(p, memory, rows, &mut draws);
+    let mut y = truth.evaluate(&x);
+    let noise = 0.01 * y.norm() / (rows as f64).sqrt();
+    y.apply(|v| *v += noise * draws.draw());
+    let options = Options { degree, max_rank: rank, ..Options::default() };
+    let (start, cpu) = (Instant::now(), cpu_seconds());
+    let result = fit(&Problem { x: &x, y: &y }, None, &options, &Silent).expect("a fit");
+    let cpu = cpu_seconds() - cpu;
+    println!(
+        "| {p} | {rows} | {rank} | {} | {:.1} | {cpu:.1} | {:.2e} | {:.0} |",
+        result.train.parameters(),
+        start.elapsed().as_secs_f64(),
+        result.train_residual,
+        peak_mib()
+    );
+    cpu
+}
+
+/// Least-squares slope of log time against log size.
+fn slope(points: &[(f64, f64)]) -> f64 {
+    let logs: Vec<(f64, f64)> = points.iter().map(|(a, b)| (a.ln(), b.ln())).collect();
+    let count = logs.len() as f64;
+    let mean = |f: fn(&(f64, f64)) -> f64| logs.iter().map(f).sum::<f64>() / count;
+    let (x, y) = (mean(|l| l.0), mean(|l| l.1));
+    logs.iter().map(|l| (l.0 - x) * (l.1 - y)).sum::<f64>()
+        / logs.iter().map(|l| (l.0 - x).powi(2)).sum::<f64>()
+}

@@ -1,0 +1,40 @@
+//! Why two models cannot be compared.
+
+/// A pair of models or data that the theory does not relate; the message is one line.
+#[derive(Debug, thiserror::Error, PartialEq)]
+pub enum AnalysisError {
+    /// Different memory or degree.
+    #[error(
+        "the full model has {what} {full}, the ensemble {ensemble}; fit both with the same --memory and --degree"
+    )]
+    Shape {
+        /// Which number differs.
+        what: &'static str,
+        /// In the full model.
+        full: usize,
+        /// In the ensemble.
+        ensemble: usize,
+    },
+    /// A channel of the ensemble that the full model does not have.
+    #[error("{kind} '{name}' of the ensemble is not in the full model; fit both to the same channels")]
+    Channel {
+        /// Input or output.
+        kind: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// The ensemble does not predict every output of the full model.
+    #[error("the full model has {full} outputs, the ensemble {ensemble}; fit both with the same --outputs")]
+    Outputs {
+        /// In the full model.
+        full: usize,
+        /// In the ensemble.
+        ensemble: usize,
+    },
+    /// No sample has a whole lag window.
+    #[error("no sample has {memory} samples of history; the analysis needs at least one")]
+    Empty {
+        /// M.
+        memory: usize,
+    },
+}

@@ -1,0 +1,245 @@
+//! One coordinate system for two models: the full model's standardised inputs and outputs.
+//!
+//! The files may standardise differently. With x' = (u - o') g' in the ensemble's file and x = (u - o) g in the full
+//! model's, x'_i = (g'/g) x_i + g' (o - o') x_0: a linear map on the slices of every core, which keeps each head inside
+//! its subset. Outputs differ by a factor and a constant; the constant is a train of rank one, shared among the heads.
+//! The polynomials are compared; a clamp of the inputs to their training range is not part of the theory.
+
+use super::AnalysisError;
+use super::mask::{columns_of, embed};
+use crate::data::{Dataset, InputMap, OutputMap, Scaling};
+use crate::model::Model;
+use crate::tt::{Core, TensorTrain};
+use nalgebra::DMatrix;
+use tha_core::build::{self, InputChannel, ModelSpec};
+
+/// A full model B*, heads Bhat_k with weights w_k, and rows x_t, y_t, all in the same coordinates.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// N x q, lag-major, the first column one.
+    pub x: DMatrix<f64>,
+    /// N x l.
+    pub y: DMatrix<f64>,
+    /// Names of the p inputs.
+    pub inputs: Vec<String>,
+    /// Names of the l outputs.
+    pub outputs: Vec<String>,
+    /// Physical units per standardised unit of each output.
+    pub scales: Vec<f64>,
+    /// B*.
+    pub full: TensorTrain,
+    /// The heads.
+    pub heads: Vec<Part>,
+    /// Largest difference between the files' own predictions and those made here, relative to the largest output;
+    /// what is beyond rounding comes from clamping. `None` where there is no file.
+    pub conversion_gap: Option<f64>,
+}
+
+/// A head in the full model's coordinates.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// S_k, increasing.
+    pub subset: Vec<usize>,
+    /// w_k.
+    pub weight: f64,
+    /// Bhat_k over the columns of its subset.
+    pub train: TensorTrain,
+    /// The ranks it was fitted with; a constant taken into `train` may have added one to its own.
+    pub ranks: Vec<usize>,
+}
+
+impl Part {
+    /// The columns of x that the head sees.
+    #[must_use]
+    pub fn features(&self, x: &DMatrix<f64>, inputs: usize) -> DMatrix<f64> {
+        x.select_columns(&columns_of(&self.subset, inputs, x.ncols()))
+    }
+}
+
+impl Setting {
+    /// Degree d.
+    #[must_use]
+    pub fn degree(&self) -> usize {
+        self.full.degree()
+    }
+
+    /// Both models on a data set that was read with the full model's columns ([`Model::columns`]).
+    pub fn from_models(full: &Model, ensemble: &Model, data: &Dataset) -> Result<Self, AnalysisError> {
+        let (a, b) = (full.spec(), ensemble.spec());
+        for (what, full, ensemble) in [("memory", a.memory, b.memory), ("degree", a.degree, b.degree)] {
+            if full != ensemble {
+                return Err(AnalysisError::Shape { what, full, ensemble });
+            }
+        }
+        let rows = data.scored_rows(a.memory);
+        if rows.is_empty() {
+            return Err(AnalysisError::Empty { memory: a.memory });
+        }
+        let scaling = scaling(a);
+        let lagged = data.lagged(a.memory, &scaling, rows.clone());
+        let own = heads(a, a)?;
+        let q = lagged.x.ncols();
+        let whole = own
+            .iter()
+            .map(|head| {
+                let mut train = embed(&head.train, &head.subset, a.inputs.len(), q);
+                train.scale(head.weight);
+                train
+            })
+            .reduce(|sum, train| sum.add(&train))
+            .unwrap_or_else(|| TensorTrain::zeros(a.outputs.len(), q, &vec![1; a.degree - 1]));
+        let mut setting = Self {
+            x: lagged.x,
+            y: lagged.y,
+            inputs: a.inputs.iter().map(|channel| channel.name.clone()).collect(),
+            outputs: a.outputs.iter().map(|channel| channel.name.clone()).collect(),
+            scales: scaling.outputs.iter().map(|map| f64::from(map.scale)).collect(),
+            full: whole,
+            heads: heads(a, b)?,
+            conversion_gap: None,
+        };
+        setting.conversion_gap = Some(setting.compare(full, ensemble, data, &rows, &scaling));
+        Ok(setting)
+    }
+
+    /// sum_k w_k U Bhat_k.
+    #[must_use]
+    pub fn ensemble_prediction(&self) -> DMatrix<f64> {
+        let zero = DMatrix::zeros(self.x.nrows(), self.y.ncols());
+        self.heads.iter().fold(zero, |sum, head| {
+            sum + head.train.evaluate(&head.features(&self.x, self.inputs.len())) * head.weight
+        })
+    }
+
+    fn compare(
+        &self,
+        full: &Model,
+        ensemble: &Model,
+        data: &Dataset,
+        rows: &[usize],
+        scaling: &Scaling,
+    ) -> f64 {
+        let order = |names: &[String], wanted: &[String]| -> Vec<usize> {
+            wanted.iter().filter_map(|name| names.iter().position(|n| n == name)).collect()
+        };
+        let b = ensemble.spec();
+        let names: Vec<String> = b.inputs.iter().map(|channel| channel.name.clone()).collect();
+        let theirs = Dataset {
+            inputs: names.clone(),
+            u: order(&data.inputs, &names).into_iter().map(|i| data.u[i].clone()).collect(),
+            ..data.clone()
+        };
+        let theirs = ensemble.predict(&theirs, rows);
+        let theirs = theirs.select_columns(&order(&ensemble.output_names(), &self.outputs));
+        let gap = |mut file: DMatrix<f64>, ours: DMatrix<f64>| {
+            for (mut column, map) in file.column_iter_mut().zip(&scaling.outputs) {
+                column.apply(|value| *value = map.standardise(*value));
+            }
+            (file - &ours).amax() / ours.amax().max(f64::MIN_POSITIVE)
+        };
+        let own = gap(full.predict(data, rows), self.full.evaluate(&self.x));
+        own.max(gap(theirs, self.ensemble_prediction()))
+    }
+}
+
+/// The standardisation that a model file holds.
+fn scaling(spec: &ModelSpec) -> Scaling {
+    let input = |channel: &InputChannel| InputMap { offset: channel.offset, gain: channel.gain };
+    let output = |channel: &build::OutputChannel| OutputMap { offset: channel.offset, scale: channel.scale };
+    Scaling {
+        inputs: spec.inputs.iter().map(input).collect(),
+        outputs: spec.outputs.iter().map(output).collect(),
+    }
+}
+
+/// The heads of `from` in the coordinates of `to`.
+fn heads(to: &ModelSpec, from: &ModelSpec) -> Result<Vec<Part>, AnalysisError> {
+    let input = |channel: &InputChannel| {
+        to.inputs
+            .iter()
+            .position(|c| c.name == channel.name)
+            .ok_or_else(|| AnalysisError::Channel { kind: "input", name: channel.name.clone() })
+    };
+    let places: Vec<usize> = from.inputs.iter().map(input).collect::<Result<_, _>>()?;
+    if to.outputs.len() != from.outputs.len() {
+        return Err(AnalysisError::Outputs { full: to.outputs.len(), ensemble: from.outputs.len() });
+    }
+    // For each output of `to`: where it is in `from`, the factor, and the constant that is missing.
+    let output = |channel: &build::OutputChannel| {
+        let at = from.outputs.iter().position(|c| c.name == channel.name);
+        let at = at.ok_or_else(|| AnalysisError::Channel { kind: "output", name: channel.name.clone() })?;
+        let (theirs, scale) = (&from.outputs[at], f64::from(channel.scale));
+        let constant = (f64::from(theirs.offset) - f64::from(channel.offset)) / scale;
+        Ok((at, f64::from(theirs.scale) / scale, constant))
+    };
+    let outputs: Vec<(usize, f64, f64)> = to.outputs.iter().map(output).collect::<Result<_, _>>()?;
+    let weights: Vec<f64> = from.heads.iter().map(|head| f64::from(head.weight)).collect();
+    let shares = shares(&weights);
+    let head = |(head, share): (&build::Head, f64)| {
+        // Subsets in increasing order of the full model's inputs; slices follow.
+        let mut order: Vec<(usize, usize)> =
+            head.inputs.iter().enumerate().map(|(k, &i)| (places[i], k)).collect();
+        order.sort_unstable();
+        let size = order.len();
+        // Slice of the head, gain a and shift b of x' = a x + b for every slice but the constant.
+        let slices: Vec<(usize, f64, f64)> = (0..from.memory)
+            .flat_map(|lag| order.iter().map(move |&(place, k)| (1 + lag * size + k, place, k)))
+            .map(|(slice, place, k)| {
+                let (theirs, ours) = (&from.inputs[head.inputs[k]], &to.inputs[place]);
+                let gain = f64::from(theirs.gain);
+                let shift = gain * (f64::from(ours.offset) - f64::from(theirs.offset));
+                (slice, gain / f64::from(ours.gain), shift)
+            })
+            .collect();
+        let mut train = TensorTrain { cores: head.cores.iter().map(|core| change(core, &slices)).collect() };
+        let first = &mut train.cores[0];
+        let width = first.q * first.right;
+        first.data = outputs
+            .iter()
+            .flat_map(|&(at, factor, _)| first.data[at * width..][..width].iter().map(move |v| v * factor))
+            .collect();
+        let ranks = train.ranks();
+        if outputs.iter().any(|(.., constant)| *constant != 0.0) {
+            train = train.add(&constant(&train, &outputs, share));
+        }
+        let subset = order.iter().map(|&(place, _)| place).collect();
+        Part { subset, weight: f64::from(head.weight), train, ranks }
+    };
+    Ok(from.heads.iter().zip(shares).map(head).collect())
+}
+
+/// Parts of a constant for the heads, so that their weighted sum is the constant: the same for all where the weights
+/// sum to one.
+fn shares(weights: &[f64]) -> Vec<f64> {
+    let (sum, square) = (weights.iter().sum::<f64>(), weights.iter().map(|w| w * w).sum::<f64>());
+    let equal = (sum - 1.0).abs() < super::CONVEX && weights.iter().all(|w| *w >= 0.0);
+    weights.iter().map(|w| if equal { sum.recip() } else { w / square.max(f64::MIN_POSITIVE) }).collect()
+}
+
+/// A core over x from a core over x'.
+fn change(core: &build::Core, slices: &[(usize, f64, f64)]) -> Core {
+    let mut changed = Core::zeros(core.left, core.q, core.right);
+    for a in 0..core.left {
+        for b in 0..core.right {
+            let old = |i: usize| f64::from(core.data[(a * core.q + i) * core.right + b]);
+            let mut constant = old(0);
+            for (i, &(slice, gain, shift)) in slices.iter().enumerate() {
+                changed.data[(a * core.q + i + 1) * core.right + b] = gain * old(slice);
+                constant += shift * old(slice);
+            }
+            changed.data[a * core.q * core.right + b] = constant;
+        }
+    }
+    changed
+}
+
+/// A train of rank one that is constant: `share` of the missing constant of every output.
+fn constant(like: &TensorTrain, outputs: &[(usize, f64, f64)], share: f64) -> TensorTrain {
+    let mut train = TensorTrain::zeros(like.outputs(), like.q(), &vec![1; like.degree() - 1]);
+    for (k, core) in train.cores.iter_mut().enumerate() {
+        for a in 0..core.left {
+            core.data[a * core.q] = if k == 0 { share * outputs[a].2 } else { 1.0 };
+        }
+    }
+    train
+}

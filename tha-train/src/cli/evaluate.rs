@@ -1,0 +1,48 @@
+//! `tha-train evaluate`: how good a model is on a data file.
+
+use super::args::{DataArgs, Speech, Threads};
+use super::error::CliError;
+use super::speak::{self, Progress, figure};
+use crate::metrics::Metrics;
+use crate::model::Model;
+use std::path::PathBuf;
+
+/// Compare a model's prediction with recorded outputs.
+///
+/// Columns are matched by the model's channel names. The first M-1 samples of a record are history and not scored.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Example:\n  tha-train evaluate model.tha data/test.csv --json")]
+pub(super) struct Args {
+    /// Model file.
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+    #[command(flatten)]
+    data: DataArgs,
+    #[command(flatten)]
+    threads: Threads,
+    #[command(flatten)]
+    speech: Speech,
+}
+
+pub(super) fn run(args: &Args) -> Result<(), CliError> {
+    args.threads.apply();
+    let model = Model::read(&args.model)?;
+    let data = args.data.source()?.read(&model.columns(true))?;
+    data.check_memory(model.spec().memory)?;
+    let progress = Progress::new(args.speech, data.warnings());
+    let metrics = model.evaluate(&data);
+    progress.done();
+    speak::result(args.speech.json, &metrics, || words(&metrics));
+    Ok(())
+}
+
+fn words(metrics: &Metrics) -> String {
+    let head = ["output", "relative residual", "RMSE", "NRMSE", "R2"].map(String::from).to_vec();
+    let row = |name: &str, figures: [f64; 4]| [vec![name.to_owned()], figures.map(figure).to_vec()].concat();
+    let mut rows = vec![head];
+    for o in &metrics.outputs {
+        rows.push(row(&o.name, [o.relative_residual, o.rmse, o.nrmse, o.r2]));
+    }
+    rows.push(row("total", [metrics.relative_residual, metrics.rmse, metrics.nrmse, metrics.r2]));
+    format!("{}{} samples scored", speak::table(&rows), metrics.samples)
+}

@@ -1,0 +1,71 @@
+//! `tha-train export`: a model as source code for another firmware project.
+
+use super::args::Speech;
+use super::error::CliError;
+use super::interrupt;
+use super::speak;
+use crate::export::{self, SourceFile};
+use crate::model::Model;
+use crate::output::{OutputError, Staging};
+use serde_json::json;
+use std::path::PathBuf;
+
+/// Write a model as source code to put into a firmware project.
+///
+/// rust: a module with the model's bytes as an aligned static and the state that fits it as a type, for tha-core. c:
+/// a C99 header and source that need no library and allocate nothing. Both give the same outputs to the bit.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Example:\n  tha-train export engine.tha --to c --out firmware/src")]
+pub(super) struct Args {
+    /// Model file.
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+    /// The language.
+    #[arg(long, value_enum, value_name = "LANGUAGE")]
+    to: Language,
+    /// Directory for the files; it is made where it does not exist.
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Name of the files and prefix of the symbols in C [default: the name of the model file].
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    #[command(flatten)]
+    speech: Speech,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, Debug)]
+enum Language {
+    Rust,
+    C,
+}
+
+pub(super) fn run(args: &Args) -> Result<(), CliError> {
+    let model = Model::read(&args.model)?;
+    let stem = args.model.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let name = export::identifier(&args.name.clone().or(stem).unwrap_or_default());
+    let files: Vec<SourceFile> = match args.to {
+        Language::Rust => vec![export::rust(&name, model.spec(), &model.to_bytes()?)],
+        Language::C => export::c(&name, model.spec()).into(),
+    };
+    let refused = |error: std::io::Error| OutputError {
+        path: args.out.display().to_string(),
+        reason: error.to_string(),
+    };
+    std::fs::create_dir_all(&args.out).map_err(refused)?;
+    let guard = interrupt::writing();
+    let mut staging = Staging::new();
+    let mut paths = Vec::new();
+    for file in &files {
+        let path = args.out.join(&file.name);
+        staging.write(&path, |to| to.write_all(file.text.as_bytes()))?;
+        paths.push(path);
+    }
+    staging.commit()?;
+    drop(guard);
+    let object = json!({ "name": name, "files": paths });
+    if args.speech.json || !args.speech.quiet {
+        let shown = || paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join("\n");
+        speak::result(args.speech.json, &object, shown);
+    }
+    Ok(())
+}

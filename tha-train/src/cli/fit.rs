@@ -1,0 +1,417 @@
+//! `tha-train fit`: from a data file to a model file.
+
+use super::args::{ColumnArgs, DataArgs, Speech, Threads};
+use super::error::CliError;
+use super::fit_report::{self, Course};
+use super::interrupt;
+use super::speak::{self, Progress, figure};
+use super::subsets::strategy;
+use crate::data::{Columns, Dataset, Source};
+use crate::ensemble::{self, Combine, Summary};
+use crate::fit::{self, HeadReport, Judge, Options, Outcome};
+use crate::host;
+use crate::metrics::Metrics;
+use crate::output::{self, Staging};
+use crate::solve::{self, Observer, Ridge, Solver};
+use serde::Serialize;
+use std::path::PathBuf;
+use std::time::Instant;
+use tha_core::RangePolicy;
+
+/// Fit a model to recorded inputs and outputs.
+///
+/// Rank, ridge and early stopping are chosen on validation samples; then the chosen model is refitted on all of the
+/// data. The validation figures are those before the refit.
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    #[command(flatten)]
+    data: DataArgs,
+    #[command(flatten)]
+    columns: ColumnArgs,
+    /// Where the model goes.
+    #[arg(long, value_name = "MODEL.tha")]
+    out: PathBuf,
+    /// Samples of each input that an output depends on.
+    #[arg(long, value_name = "M", default_value_t = 5)]
+    memory: usize,
+    /// Degree of the polynomial.
+    #[arg(long, value_name = "D", default_value_t = 3)]
+    degree: usize,
+    /// Largest tensor-train rank.
+    #[arg(long, value_name = "R", default_value_t = 4)]
+    max_rank: usize,
+    /// Relative tolerance of rank decisions.
+    #[arg(long, value_name = "E", default_value = "1e-6")]
+    tol: f64,
+    /// ladder: the whole machinery; mvmals: the published algorithm; als: fixed ranks; direct: least squares over all
+    /// monomials.
+    #[arg(long, value_enum, default_value_t = SolverArg::Ladder)]
+    solver: SolverArg,
+    /// Ridge parameter, or 'auto' to choose it on the validation samples.
+    #[arg(long, value_name = "V|auto", default_value = "auto", value_parser = ridge)]
+    ridge: Ridge,
+    /// Starts that are raced against each other [default: 12 for the full model, 1 for each head of an ensemble].
+    #[arg(long, value_name = "N")]
+    restarts: Option<usize>,
+    /// Validation data in a file of its own.
+    #[arg(long, value_name = "DATA", conflicts_with_all = ["val_fraction", "folds"])]
+    val: Option<PathBuf>,
+    /// The last part of each record is for validation [default: 0.2].
+    #[arg(long, value_name = "F", conflicts_with = "folds")]
+    val_fraction: Option<f64>,
+    /// Contiguous blocks over all records, each validated by a fit to the others.
+    #[arg(long, value_name = "N", conflicts_with = "no_refit")]
+    folds: Option<usize>,
+    /// Train an ensemble of this many heads, each on a subset of the inputs (Tensor Head Averaging). Without it, one
+    /// head on all inputs: the full model.
+    #[arg(long, value_name = "K")]
+    heads: Option<usize>,
+    /// Inputs of each head [default: 4].
+    #[arg(long, value_name = "S")]
+    subset_size: Option<usize>,
+    /// random; weighted: by relevance; covering: every product of inputs inside some head, which also finds K; adaptive:
+    /// where the residual depends most; file:PATH: a JSON list of lists of names or indices (from 0) [default: random].
+    #[arg(long, value_name = "STRATEGY")]
+    subsets: Option<String>,
+    /// average: convex weights; stack: free weights; additive: each head fitted to what the others leave
+    /// [default: average].
+    #[arg(long, value_enum)]
+    combine: Option<CombineArg>,
+    /// Keep every finished head in this folder, and go on from what is there.
+    #[arg(long, value_name = "DIR")]
+    checkpoint: Option<PathBuf>,
+    /// The best ensemble whose model file has at most so many bytes.
+    #[arg(long, value_name = "BYTES")]
+    budget_flash: Option<usize>,
+    /// The best ensemble with at most so many multiply-accumulates per sample.
+    #[arg(long, value_name = "N")]
+    budget_macs: Option<usize>,
+    /// Keep the model that was chosen, without a refit on all of the data.
+    #[arg(long)]
+    no_refit: bool,
+    /// What the model does with inputs outside their training range.
+    #[arg(long, value_enum, default_value_t = RangeArg::Pass)]
+    range: RangeArg,
+    /// Seed of everything.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Write a report with plots.
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
+    #[command(flatten)]
+    threads: Threads,
+    #[command(flatten)]
+    speech: Speech,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  tha-train fit data/train.csv --out model.tha --memory 4 --degree 3
+  tha-train fit plant.csv --inputs 'valve*,T_in' --outputs T_out --out plant.tha --folds 5 --range clamp
+  tha-train fit array.csv --out array.tha --heads 24 --subset-size 4 --combine additive --checkpoint run1
+  tha-train fit --u u.npy --y y.npy --out model.tha --json";
+
+#[derive(clap::ValueEnum, Clone, Copy, Debug)]
+enum SolverArg {
+    Ladder,
+    Mvmals,
+    Als,
+    Direct,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, Debug)]
+enum CombineArg {
+    Average,
+    Stack,
+    Additive,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, Debug)]
+enum RangeArg {
+    Pass,
+    Clamp,
+}
+
+fn ridge(text: &str) -> Result<Ridge, String> {
+    if text == "auto" {
+        return Ok(Ridge::Auto);
+    }
+    text.parse().map(Ridge::Fixed).map_err(|_| "expected 'auto' or a number".into())
+}
+
+impl Args {
+    fn options(&self) -> Options {
+        Options {
+            memory: self.memory,
+            solve: solve::Options {
+                degree: self.degree,
+                max_rank: self.max_rank,
+                tolerance: self.tol,
+                solver: match self.solver {
+                    SolverArg::Ladder => Solver::Ladder,
+                    SolverArg::Mvmals => Solver::Mvmals,
+                    SolverArg::Als => Solver::Als,
+                    SolverArg::Direct => Solver::Direct,
+                },
+                ridge: self.ridge,
+                restarts: self.restarts.unwrap_or(if self.is_ensemble() {
+                    // The ensemble makes up for a head that could be a little better.
+                    1
+                } else {
+                    solve::Options::default().restarts
+                }),
+                seed: self.seed,
+                ..solve::Options::default()
+            },
+            refit: !self.no_refit,
+            range: match self.range {
+                RangeArg::Pass => RangePolicy::Pass,
+                RangeArg::Clamp => RangePolicy::Clamp,
+            },
+        }
+    }
+
+    fn is_ensemble(&self) -> bool {
+        self.heads.is_some() || self.subsets.is_some()
+    }
+
+    /// What ensemble is asked for; `None` for the full model.
+    fn ensemble(&self, inputs: &[String]) -> Result<Option<ensemble::Options>, CliError> {
+        if !self.is_ensemble() {
+            let lonely = [
+                ("--subset-size", self.subset_size.is_some()),
+                ("--combine", self.combine.is_some()),
+                ("--checkpoint", self.checkpoint.is_some()),
+                ("--budget-flash", self.budget_flash.is_some()),
+                ("--budget-macs", self.budget_macs.is_some()),
+            ];
+            return match lonely.iter().find(|(_, given)| *given) {
+                Some((option, _)) => {
+                    Err(CliError::Usage(format!("{option} is for ensembles; add --heads K")))
+                }
+                None => Ok(None),
+            };
+        }
+        Ok(Some(ensemble::Options {
+            heads: self.heads,
+            subset_size: self.subset_size.unwrap_or(4.min(inputs.len())),
+            strategy: strategy(self.subsets.as_deref().unwrap_or("random"), inputs)?,
+            combine: match self.combine {
+                None | Some(CombineArg::Average) => Combine::Average,
+                Some(CombineArg::Stack) => Combine::Stack,
+                Some(CombineArg::Additive) => Combine::Additive,
+            },
+            checkpoint: self.checkpoint.clone(),
+            budget_flash: self.budget_flash,
+            budget_macs: self.budget_macs,
+        }))
+    }
+
+    fn judge<'a>(&self, validation: Option<&'a Dataset>) -> Judge<'a> {
+        match (validation, self.folds) {
+            (Some(data), _) => Judge::Data(data),
+            (None, Some(count)) => Judge::Folds(count),
+            (None, None) => Judge::End(self.val_fraction.unwrap_or(0.2)),
+        }
+    }
+}
+
+pub(super) fn run(args: &Args) -> Result<(), CliError> {
+    let start = Instant::now();
+    args.threads.apply();
+    let options = args.options();
+    options.check(args.judge(None))?;
+    for path in [Some(&args.out), args.report.as_ref()].into_iter().flatten() {
+        output::check_writable(path)?;
+    }
+    let data = args.data.source()?.read(&args.columns.columns())?;
+    let validation = match &args.val {
+        None => None,
+        Some(path) => Some(
+            Source::from_path(path)?
+                .read(&Columns::Named { inputs: data.inputs.clone(), outputs: data.outputs.clone() })?,
+        ),
+    };
+    data.check_memory(args.memory)?;
+
+    let progress = Progress::new(args.speech, data.warnings());
+    let watch = Watch { progress: &progress, course: Course::default() };
+    let judge = args.judge(validation.as_ref());
+    let (outcome, summary) = match args.ensemble(&data.inputs)? {
+        None => (fit::fit(&data, judge, &options, &watch)?, None),
+        Some(ensemble) => {
+            let ensemble::Outcome { fit, summary } =
+                ensemble::fit(&data, judge, &options, &ensemble, &watch)?;
+            (fit, Some(summary))
+        }
+    };
+    let bytes = outcome.model.to_bytes()?;
+    if interrupt::requested() {
+        return Err(CliError::Interrupted);
+    }
+    let guard = interrupt::writing();
+    let mut staging = Staging::new();
+    staging.write(&args.out, |to| to.write_all(&bytes))?;
+    if let Some(path) = &args.report {
+        let page = fit_report::page(&args.out, &data, &outcome, bytes.len(), &watch.course)?;
+        staging.write(path, |to| to.write_all(page.as_bytes()))?;
+    }
+    staging.commit()?;
+    drop(guard);
+    progress.done();
+    let report = Report::new(&outcome, summary, bytes.len(), start);
+    if args.speech.json || !args.speech.quiet {
+        speak::result(args.speech.json, &report, || words(args, &outcome, &report));
+    }
+    Ok(())
+}
+
+/// Passes the solver's progress on, and Ctrl-C back.
+struct Watch<'a> {
+    progress: &'a Progress,
+    course: Course,
+}
+
+impl ensemble::Watch for Watch<'_> {
+    fn head(&self, k: usize, done: usize, of: usize, validation: f64, seconds: f64) {
+        self.progress.now(|| {
+            format!(
+                "head {}: validation residual {}; {done} of {of}, about {seconds:.0} s left",
+                k + 1,
+                figure(validation)
+            )
+        });
+    }
+
+    fn cycle(&self, cycle: usize, validation: f64) {
+        self.course.cycle(validation);
+        self.progress.now(|| format!("cycle {cycle}: validation residual {}", figure(validation)));
+    }
+
+    fn joint(&self, step: usize, validation: f64) {
+        self.course.cycle(validation);
+        self.progress.now(|| format!("joint step {step}: validation residual {}", figure(validation)));
+    }
+
+    fn stop(&self) -> bool {
+        interrupt::requested()
+    }
+}
+
+impl Observer for Watch<'_> {
+    fn progress(&self, step: &solve::Step) {
+        self.course.step(step);
+        self.progress.now(|| step.to_string());
+    }
+
+    fn stop(&self) -> bool {
+        interrupt::requested()
+    }
+}
+
+/// The JSON object of a fit.
+#[derive(Serialize)]
+struct Report<'a> {
+    train: Part,
+    val: Part,
+    heads: &'a [HeadReport],
+    parameters: usize,
+    flash_bytes: usize,
+    macs_per_sample: usize,
+    seconds: f64,
+    peak_rss_mb: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ensemble: Option<Summary>,
+}
+
+/// Figures on some samples, one entry per output where there are brackets.
+#[derive(Serialize)]
+struct Part {
+    relative_residual: f64,
+    nrmse: Vec<f64>,
+    rmse: Vec<f64>,
+    samples: usize,
+}
+
+impl From<&Metrics> for Part {
+    fn from(metrics: &Metrics) -> Self {
+        Self {
+            relative_residual: metrics.relative_residual,
+            nrmse: metrics.outputs.iter().map(|output| output.nrmse).collect(),
+            rmse: metrics.outputs.iter().map(|output| output.rmse).collect(),
+            samples: metrics.samples,
+        }
+    }
+}
+
+impl<'a> Report<'a> {
+    fn new(outcome: &'a Outcome, ensemble: Option<Summary>, flash_bytes: usize, start: Instant) -> Self {
+        Self {
+            train: (&outcome.train).into(),
+            val: (&outcome.validation).into(),
+            heads: &outcome.heads,
+            parameters: outcome.model.parameters(),
+            flash_bytes,
+            macs_per_sample: outcome.model.parameters(),
+            seconds: start.elapsed().as_secs_f64(),
+            peak_rss_mb: host::peak_rss_mb(),
+            ensemble,
+        }
+    }
+}
+
+fn words(args: &Args, outcome: &Outcome, report: &Report<'_>) -> String {
+    let row = |name: &str, m: &Metrics| {
+        vec![
+            name.to_owned(),
+            m.samples.to_string(),
+            figure(m.relative_residual),
+            figure(m.rmse),
+            figure(m.nrmse),
+            figure(m.r2),
+        ]
+    };
+    let head = ["", "samples", "relative residual", "RMSE", "NRMSE", "R2"].map(String::from).to_vec();
+    let rows = [head, row("training", &outcome.train), row("validation", &outcome.validation)];
+    let mut text = speak::table(&rows);
+    let shape = match &report.ensemble {
+        None => {
+            let ranks: Vec<String> = outcome.heads[0].ranks.iter().map(ToString::to_string).collect();
+            format!("ranks {}", if ranks.is_empty() { "none".into() } else { ranks.join(" ") })
+        }
+        Some(summary) => {
+            for failure in &summary.failed {
+                text += &format!("left out: head on {}: {}\n", failure.inputs.join(" "), failure.reason);
+            }
+            if summary.heads_before > outcome.heads.len() {
+                text += &format!(
+                    "pruned: {} of {} heads kept, {} of {} bytes\n",
+                    outcome.heads.len(),
+                    summary.heads_before,
+                    report.flash_bytes,
+                    summary.flash_bytes_before
+                );
+            }
+            if let Some(coverage) = summary.coverage.filter(|coverage| *coverage < 1.0) {
+                let tuple = args.degree.min(outcome.model.spec().inputs.len());
+                text += &format!(
+                    "{:.0} % of all sets of {tuple} inputs lie inside some head\n",
+                    100.0 * coverage
+                );
+            }
+            if let Some(hint) = &summary.hint {
+                text += &format!("hint: {hint}\n");
+            }
+            speak::count(outcome.heads.len(), "head")
+        }
+    };
+    text + &format!(
+        "{}: {shape}, {} parameters, {} bytes of flash, {} multiply-accumulates per sample, {:.1} s",
+        args.out.display(),
+        report.parameters,
+        report.flash_bytes,
+        report.macs_per_sample,
+        report.seconds,
+    )
+}

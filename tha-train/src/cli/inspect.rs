@@ -1,0 +1,156 @@
+//! `tha-train inspect`: what is in a model file.
+
+use super::args::Speech;
+use super::error::CliError;
+use super::speak::{self, count, figure};
+use crate::model::Model;
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::path::PathBuf;
+use tha_core::build::{Head, ModelSpec};
+use tha_core::{NonFinitePolicy, RangePolicy};
+
+/// Show what is in a model file: shape, heads, inputs, ranks, weights, size and cost.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Example:\n  tha-train inspect model.tha")]
+pub(super) struct Args {
+    /// Model file.
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+    #[command(flatten)]
+    speech: Speech,
+}
+
+pub(super) fn run(args: &Args) -> Result<(), CliError> {
+    let model = Model::read(&args.model)?;
+    let bytes = model.to_bytes()?.len();
+    speak::result(args.speech.json, &object(&model, bytes), || words(&model, bytes));
+    Ok(())
+}
+
+fn ranks(head: &Head) -> Vec<usize> {
+    head.cores.iter().skip(1).map(|core| core.left).collect()
+}
+
+fn policies(spec: &ModelSpec) -> (&'static str, &'static str) {
+    let range = match spec.range {
+        RangePolicy::Pass => "pass",
+        RangePolicy::Clamp => "clamp",
+    };
+    let non_finite = match spec.non_finite {
+        NonFinitePolicy::Hold => "hold",
+        NonFinitePolicy::Refuse => "refuse",
+    };
+    (range, non_finite)
+}
+
+fn object(model: &Model, bytes: usize) -> Value {
+    let spec = model.spec();
+    let (range, non_finite) = policies(spec);
+    let inputs: Vec<Value> = spec
+        .inputs
+        .iter()
+        .map(|c| json!({ "name": c.name, "offset": c.offset, "gain": c.gain, "low": c.low, "high": c.high }))
+        .collect();
+    let outputs: Vec<Value> = spec
+        .outputs
+        .iter()
+        .map(|c| json!({ "name": c.name, "offset": c.offset, "scale": c.scale, "residual": c.residual }))
+        .collect();
+    let heads: Vec<Value> = spec
+        .heads
+        .iter()
+        .map(|head| {
+            let names: Vec<&String> = head.inputs.iter().map(|&i| &spec.inputs[i].name).collect();
+            let parameters: usize = head.cores.iter().map(|core| core.data.len()).sum();
+            json!({ "inputs": names, "ranks": ranks(head), "weight": head.weight, "parameters": parameters })
+        })
+        .collect();
+    json!({
+        "inputs": inputs,
+        "outputs": outputs,
+        "memory": spec.memory,
+        "degree": spec.degree,
+        "range": range,
+        "non_finite": non_finite,
+        "heads": heads,
+        "parameters": model.parameters(),
+        "flash_bytes": bytes,
+        "macs_per_sample": model.parameters(),
+        "coverage": coverage(spec),
+        "provenance": {
+            "tool": spec.provenance.tool,
+            "seed": spec.provenance.seed,
+            "data_hash": format!("{:016x}", spec.provenance.data_hash),
+            "note": spec.provenance.note,
+        },
+    })
+}
+
+/// How often each input and each pair of inputs is represented: the number of heads that see them.
+fn coverage(spec: &ModelSpec) -> Value {
+    let p = spec.inputs.len();
+    let count = |a: usize, b: usize| {
+        spec.heads.iter().filter(|head| head.inputs.contains(&a) && head.inputs.contains(&b)).count()
+    };
+    let inputs: Vec<usize> = (0..p).map(|c| count(c, c)).collect();
+    let pairs: Vec<Vec<usize>> = (0..p).map(|a| (0..p).map(|b| count(a, b)).collect()).collect();
+    let seen = pairs.iter().enumerate().flat_map(|(a, row)| &row[..a]).filter(|&&n| n > 0).count();
+    let all = p * p.saturating_sub(1) / 2;
+    json!({ "inputs": inputs, "pairs": pairs, "pair_fraction": if all > 0 { seen as f64 / all as f64 } else { 1.0 } })
+}
+
+fn words(model: &Model, bytes: usize) -> String {
+    let spec = model.spec();
+    let (range, non_finite) = policies(spec);
+    let mut text = format!(
+        "{}, {}, memory {}, degree {}, {}\n\
+         {} parameters, {bytes} bytes of flash, {} multiply-accumulates per sample\n\
+         outside the training range: {range}; not finite: {non_finite}\n\n",
+        count(spec.inputs.len(), "input"),
+        count(spec.outputs.len(), "output"),
+        spec.memory,
+        spec.degree,
+        count(spec.heads.len(), "head"),
+        model.parameters(),
+        model.parameters(),
+    );
+    let mut rows = vec![["input", "low", "high", "offset", "gain"].map(String::from).to_vec()];
+    for c in &spec.inputs {
+        let figures = [c.low, c.high, c.offset, c.gain].map(|v| figure(v.into()));
+        rows.push([vec![c.name.clone()], figures.to_vec()].concat());
+    }
+    text += &speak::table(&rows);
+    let mut rows = vec![["output", "offset", "scale", "residual"].map(String::from).to_vec()];
+    for c in &spec.outputs {
+        let figures = [c.offset, c.scale, c.residual].map(|v| figure(v.into()));
+        rows.push([vec![c.name.clone()], figures.to_vec()].concat());
+    }
+    let _ = write!(text, "\n{}", speak::table(&rows));
+    let mut rows = vec![["head", "weight", "ranks", "inputs"].map(String::from).to_vec()];
+    for (k, head) in spec.heads.iter().enumerate() {
+        let names: Vec<&str> = head.inputs.iter().map(|&i| spec.inputs[i].name.as_str()).collect();
+        let shown = if names.len() == spec.inputs.len() { "all".into() } else { names.join(" ") };
+        let ranks: Vec<String> = ranks(head).iter().map(ToString::to_string).collect();
+        rows.push(vec![(k + 1).to_string(), figure(head.weight.into()), ranks.join(" "), shown]);
+    }
+    let _ = write!(text, "\n{}", speak::table(&rows));
+    if spec.heads.len() > 1 {
+        let coverage = coverage(spec);
+        let seen: Vec<String> = spec
+            .inputs
+            .iter()
+            .enumerate()
+            .map(|(c, channel)| format!("{} {}", channel.name, coverage["inputs"][c]))
+            .collect();
+        let fraction = 100.0 * coverage["pair_fraction"].as_f64().unwrap_or(0.0);
+        let _ = write!(
+            text,
+            "\nheads that see each input: {}\npairs of inputs inside some head: {fraction:.0} %\n",
+            seen.join(", ")
+        );
+    }
+    let p = &spec.provenance;
+    let _ = write!(text, "\nmade by {}, seed {}, data {:016x}: {}", p.tool, p.seed, p.data_hash, p.note);
+    text
+}

@@ -1,0 +1,46 @@
+//! Ctrl-C. Long work asks [`requested`] and returns; what does not ask is ended after a short grace. Output files are
+//! only ever put in place under [`writing`], so an end never comes in the middle of one.
+
+use super::error::CliError;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The exit code after Ctrl-C.
+pub const EXIT_CODE: u8 = 130;
+
+const GRACE: Duration = Duration::from_millis(700);
+
+static REQUESTED: AtomicBool = AtomicBool::new(false);
+static SAID: AtomicBool = AtomicBool::new(false);
+static WRITING: Mutex<()> = Mutex::new(());
+
+/// Catches Ctrl-C from now on.
+pub(super) fn install() {
+    let handler = || {
+        REQUESTED.store(true, Ordering::Relaxed);
+        std::thread::sleep(GRACE);
+        let _not_while_writing = writing();
+        say();
+        std::process::exit(EXIT_CODE.into());
+    };
+    // Without a handler Ctrl-C still ends the process; only a temporary file may then stay behind.
+    let _ = ctrlc::set_handler(handler);
+}
+
+/// Says once that the command was interrupted: the handler and the command may both come to it.
+pub(super) fn say() {
+    if !SAID.swap(true, Ordering::Relaxed) {
+        eprintln!("tha-train: {}", CliError::Interrupted);
+    }
+}
+
+/// True once Ctrl-C was pressed.
+pub(super) fn requested() -> bool {
+    REQUESTED.load(Ordering::Relaxed)
+}
+
+/// Held while output files are written and put in place.
+pub(super) fn writing() -> MutexGuard<'static, ()> {
+    WRITING.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,106 @@
+//! The `tha-train` command line: arguments in, one library call, words or JSON out. One file per command.
+
+mod analyze;
+mod args;
+mod demo;
+mod error;
+mod evaluate;
+mod export;
+mod fit;
+mod fit_report;
+mod inspect;
+mod interrupt;
+mod predict;
+mod speak;
+mod subsets;
+mod synth;
+
+pub use error::CliError;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Identifies nonlinear dynamic systems from recorded inputs and outputs as Volterra tensor networks, for
+/// microcontrollers.
+#[derive(Parser, Debug)]
+#[command(name = "tha-train", version, max_term_width = 110, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Example:
+  tha-train synth --kind volterra --out data
+  tha-train fit data/train.csv --out model.tha --memory 4
+  tha-train evaluate model.tha data/test.csv";
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    Fit(Box<fit::Args>),
+    Predict(predict::Args),
+    Evaluate(evaluate::Args),
+    Analyze(analyze::Args),
+    Inspect(inspect::Args),
+    Export(export::Args),
+    Synth(synth::Args),
+    Demo(demo::Args),
+}
+
+/// Runs the command line of this process.
+pub fn main() -> ExitCode {
+    interrupt::install();
+    report_panics_in_one_line();
+    match std::panic::catch_unwind(run) {
+        Ok(code) => code,
+        Err(_) => ExitCode::from(2),
+    }
+}
+
+fn run() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(request) if request.exit_code() == 0 => {
+            // --help and --version; a reader that hangs up early is no failure.
+            let _ = request.print();
+            return ExitCode::SUCCESS;
+        }
+        Err(refusal) => {
+            eprintln!("tha-train: {}", error::one_line(&refusal));
+            return ExitCode::from(2);
+        }
+    };
+    let result = match cli.command {
+        Command::Fit(args) => fit::run(&args),
+        Command::Predict(args) => predict::run(&args),
+        Command::Evaluate(args) => evaluate::run(&args),
+        Command::Analyze(args) => analyze::run(&args),
+        Command::Inspect(args) => inspect::run(&args),
+        Command::Export(args) => export::run(&args),
+        Command::Synth(args) => synth::run(&args),
+        Command::Demo(args) => demo::run(&args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.is_interruption() => {
+            interrupt::say();
+            ExitCode::from(interrupt::EXIT_CODE)
+        }
+        Err(error) => {
+            eprintln!("tha-train: {error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+/// A bug is reported in one line too, with the place it came from.
+fn report_panics_in_one_line() {
+    std::panic::set_hook(Box::new(|panic| {
+        let what = panic.payload_as_str().unwrap_or("no message").replace('\n', " ");
+        let place = panic.location().map(|place| format!(" at {}:{}", place.file(), place.line()));
+        eprintln!(
+            "tha-train: internal error{}: {what}; please report it with the command and the data",
+            place.unwrap_or_default()
+        );
+    }));
+}

@@ -1,0 +1,74 @@
+//! `tha-train predict`: a model's outputs for a data file.
+
+use super::args::{DataArgs, Speech, Threads};
+use super::error::CliError;
+use super::interrupt;
+use super::speak::{self, Progress};
+use crate::data::write_csv;
+use crate::model::Model;
+use crate::output::{self, Staging};
+use serde_json::json;
+use std::path::PathBuf;
+
+/// Predict the outputs for recorded inputs.
+///
+/// Columns are matched by the model's channel names. The result has one line per sample and a column yhat_NAME per
+/// output; the first M-1 lines of a record are empty.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Example:\n  tha-train predict model.tha data/test.csv --out prediction.csv")]
+pub(super) struct Args {
+    /// Model file.
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+    #[command(flatten)]
+    data: DataArgs,
+    /// Where the prediction goes.
+    #[arg(long, value_name = "PRED.csv")]
+    out: PathBuf,
+    #[command(flatten)]
+    threads: Threads,
+    #[command(flatten)]
+    speech: Speech,
+}
+
+pub(super) fn run(args: &Args) -> Result<(), CliError> {
+    args.threads.apply();
+    output::check_writable(&args.out)?;
+    let model = Model::read(&args.model)?;
+    let data = args.data.source()?.read(&model.columns(false))?;
+    data.check_memory(model.spec().memory)?;
+    let progress = Progress::new(args.speech, data.warnings());
+
+    let rows = data.scored_rows(model.spec().memory);
+    let prediction = model.predict(&data, &rows);
+    let column = |j: usize| {
+        let mut column = vec![f64::NAN; data.len()];
+        rows.iter().zip(prediction.column(j).iter()).for_each(|(&row, &value)| column[row] = value);
+        column
+    };
+    let columns: Vec<Vec<f64>> = (0..prediction.ncols()).map(column).collect();
+    let columns: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
+    let names: Vec<String> = model.output_names().iter().map(|name| format!("yhat_{name}")).collect();
+
+    let stop_when_asked = || match interrupt::requested() {
+        true => Err(std::io::ErrorKind::Interrupted.into()),
+        false => Ok(()),
+    };
+    let guard = interrupt::writing();
+    let mut staging = Staging::new();
+    let written = staging.write(&args.out, |to| write_csv(to, &names, &columns, stop_when_asked));
+    if interrupt::requested() {
+        return Err(CliError::Interrupted);
+    }
+    written?;
+    staging.commit()?;
+    drop(guard);
+    progress.done();
+    let object = json!({ "out": args.out, "columns": names, "samples": data.len(), "predicted": rows.len() });
+    if args.speech.json || !args.speech.quiet {
+        speak::result(args.speech.json, &object, || {
+            format!("{}: {} of {} samples predicted", args.out.display(), rows.len(), data.len())
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,90 @@
+//! The argument of `--subsets`: a strategy by name, or the user's own subsets in a file.
+
+use super::error::CliError;
+use crate::ensemble::Strategy;
+use serde_json::Value;
+
+/// The strategy that is meant, for inputs of these names.
+pub(super) fn strategy(text: &str, inputs: &[String]) -> Result<Strategy, CliError> {
+    match text {
+        "random" => Ok(Strategy::Random),
+        "weighted" => Ok(Strategy::Weighted),
+        "covering" => Ok(Strategy::Covering),
+        "adaptive" => Ok(Strategy::Adaptive),
+        _ => match text.strip_prefix("file:") {
+            Some(path) => from_file(path, inputs).map(Strategy::Given),
+            None => Err(CliError::Usage(format!(
+                "--subsets: '{text}' is not random, weighted, covering, adaptive or file:PATH"
+            ))),
+        },
+    }
+}
+
+fn from_file(path: &str, inputs: &[String]) -> Result<Vec<Vec<usize>>, CliError> {
+    let refuse = |finding: String| CliError::Usage(format!("{path}: {finding}"));
+    let expected = "expected a JSON list of lists of input names or indices from 0";
+    let text = std::fs::read_to_string(path).map_err(|error| refuse(format!("cannot be read: {error}")))?;
+    let value: Value = serde_json::from_str(&text).map_err(|error| refuse(format!("{error}; {expected}")))?;
+    let Value::Array(lists) = value else { return Err(refuse(expected.into())) };
+    let index = |k: usize, item: &Value| {
+        let found = match item {
+            Value::String(name) => inputs.iter().position(|input| input == name),
+            Value::Number(number) => number.as_u64().map(|n| n as usize).filter(|&n| n < inputs.len()),
+            _ => None,
+        };
+        found.ok_or_else(|| {
+            let names = inputs.join(", ");
+            refuse(format!(
+                "list {}: {item} is not an input; the inputs are {names}, or 0 to {}",
+                k + 1,
+                inputs.len() - 1
+            ))
+        })
+    };
+    let mut subsets = Vec::new();
+    for (k, list) in lists.iter().enumerate() {
+        let Value::Array(items) = list else {
+            return Err(refuse(format!("entry {} is not a list; {expected}", k + 1)));
+        };
+        let mut subset = items.iter().map(|item| index(k, item)).collect::<Result<Vec<_>, _>>()?;
+        subset.sort_unstable();
+        subset.dedup();
+        if subset.is_empty() || subset.len() < items.len() {
+            return Err(refuse(format!("list {} is empty or names an input twice", k + 1)));
+        }
+        subsets.push(subset);
+    }
+    if subsets.is_empty() {
+        return Err(refuse(format!("there is no subset; {expected}")));
+    }
+    Ok(subsets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_indices() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.json");
+        let inputs: Vec<String> = ["a", "b", "c"].map(String::from).to_vec();
+        let read = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            strategy(&format!("file:{}", path.display()), &inputs).map_err(|error| error.to_string())
+        };
+        assert_eq!(read(r#"[["c", "a"], [1]]"#), Ok(Strategy::Given(vec![vec![0, 2], vec![1]])));
+        for (text, word) in [
+            (r#"[["d"]]"#, "\"d\" is not an input"),
+            ("[[3]]", "3 is not an input"),
+            ("[[0, 0]]", "twice"),
+            ("[]", "no subset"),
+            ("[0]", "not a list"),
+            ("{", "JSON"),
+        ] {
+            let message = read(text).unwrap_err();
+            assert!(message.contains(word) && !message.contains('\n'), "{message}");
+        }
+        assert!(strategy("magic", &inputs).is_err());
+    }
+}

@@ -1,0 +1,122 @@
+//! `tha-train synth`: data with a known truth.
+
+use super::args::Speech;
+use super::error::CliError;
+use super::interrupt;
+use super::speak::{self, count};
+use crate::output::{OutputError, Staging};
+use crate::synth::{self, Kind, Options};
+use serde_json::json;
+use std::path::PathBuf;
+
+/// Make data with a known truth: train.csv (with noise), test.csv (without) and truth.json in a directory.
+///
+/// volterra: a random tensor network, also written as truth.tha. wiener-hammerstein: filter, polynomial, filter.
+/// array: a sensor array with cross-talk, time constants and saturation; it is not a polynomial.
+/// The outputs have unit variance before noise.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Example:\n  tha-train synth --kind array --channels 16 --samples 5000 --out data")]
+pub(super) struct Args {
+    /// The kind of system.
+    #[arg(long, value_enum)]
+    kind: KindArg,
+    /// Directory for the files; made when it does not exist.
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Input channels p [default: 2; array 8].
+    #[arg(long, visible_alias = "inputs", value_name = "P")]
+    channels: Option<usize>,
+    /// Outputs l [default: 1; array 2].
+    #[arg(long, value_name = "L")]
+    outputs: Option<usize>,
+    /// Memory M in samples [default: 4].
+    #[arg(long, value_name = "M")]
+    memory: Option<usize>,
+    /// Degree d of the system; the array has none [default: 3].
+    #[arg(long, value_name = "D")]
+    degree: Option<usize>,
+    /// Rank of the network, volterra only [default: 2].
+    #[arg(long, value_name = "R")]
+    rank: Option<usize>,
+    /// Training samples [default: 2000].
+    #[arg(long, value_name = "N")]
+    samples: Option<usize>,
+    /// Test samples [default: 1000].
+    #[arg(long, value_name = "N")]
+    test_samples: Option<usize>,
+    /// Correlation between any two inputs, 0 to below 1 [default: 0; array 0.6].
+    #[arg(long, value_name = "C")]
+    correlation: Option<f64>,
+    /// Noise on the training outputs, as a part of their standard deviation [default: 0.01].
+    #[arg(long, value_name = "S")]
+    noise: Option<f64>,
+    /// Seed of everything.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    #[command(flatten)]
+    speech: Speech,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, Debug)]
+enum KindArg {
+    Volterra,
+    Array,
+    WienerHammerstein,
+}
+
+impl Args {
+    fn options(&self) -> Options {
+        let defaults = Options::new(match self.kind {
+            KindArg::Volterra => Kind::Volterra,
+            KindArg::Array => Kind::Array,
+            KindArg::WienerHammerstein => Kind::WienerHammerstein,
+        });
+        Options {
+            kind: defaults.kind,
+            channels: self.channels.unwrap_or(defaults.channels),
+            outputs: self.outputs.unwrap_or(defaults.outputs),
+            memory: self.memory.unwrap_or(defaults.memory),
+            degree: self.degree.unwrap_or(defaults.degree),
+            rank: self.rank.unwrap_or(defaults.rank),
+            samples: self.samples.unwrap_or(defaults.samples),
+            test_samples: self.test_samples.unwrap_or(defaults.test_samples),
+            correlation: self.correlation.unwrap_or(defaults.correlation),
+            noise: self.noise.unwrap_or(defaults.noise),
+            seed: self.seed,
+        }
+    }
+}
+
+pub(super) fn run(args: &Args) -> Result<(), CliError> {
+    let options = args.options();
+    let data = synth::generate(&options)?;
+    let model = data.model.as_ref().map(|model| model.to_bytes()).transpose()?;
+
+    let guard = interrupt::writing();
+    std::fs::create_dir_all(&args.out)
+        .map_err(|error| OutputError { path: args.out.display().to_string(), reason: error.to_string() })?;
+    let mut staging = Staging::new();
+    staging.write(&args.out.join("train.csv"), |to| data.train.write_csv(to))?;
+    staging.write(&args.out.join("test.csv"), |to| data.test.write_csv(to))?;
+    staging.write(&args.out.join("truth.json"), |to| Ok(serde_json::to_writer_pretty(to, &data.truth)?))?;
+    if let Some(bytes) = &model {
+        staging.write(&args.out.join("truth.tha"), |to| to.write_all(bytes))?;
+    }
+    staging.commit()?;
+    drop(guard);
+
+    let mut files = vec!["train.csv", "test.csv", "truth.json"];
+    files.extend(model.map(|_| "truth.tha"));
+    let object = json!({ "out": args.out, "files": files, "options": options });
+    if args.speech.json || !args.speech.quiet {
+        speak::result(args.speech.json, &object, || {
+            let Options { samples, test_samples, channels, outputs, .. } = options;
+            let (channels, outputs) = (count(channels, "input"), count(outputs, "output"));
+            let (out, files) = (args.out.display(), files.join(", "));
+            format!(
+                "{out}: {files}; {samples} training and {test_samples} test samples, {channels}, {outputs}"
+            )
+        });
+    }
+    Ok(())
+}

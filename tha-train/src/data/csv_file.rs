@@ -1,0 +1,197 @@
+//! CSV with a header line, read row by row into columns: memory is 8 bytes per chosen value, whatever the text weighs.
+
+use super::{Columns, DataError, Dataset, Record, unusable};
+use std::collections::HashSet;
+use std::io::Read;
+
+/// Reads CSV text; `path` is for messages.
+pub(super) fn read(path: &str, text: impl Read, columns: &Columns) -> Result<Dataset, DataError> {
+    let mut reader = csv::ReaderBuilder::new().buffer_capacity(1 << 18).from_reader(text);
+    let header = header(path, &mut reader)?;
+    let chosen = columns.choose(&header).map_err(|finding| {
+        let finding = if header.len() == 1 && header[0].contains([';', '\t']) {
+            "one column only; separate the fields with commas".into()
+        } else {
+            finding
+        };
+        DataError::Header { path: path.into(), finding }
+    })?;
+
+    let mut u = vec![Vec::new(); chosen.inputs.len()];
+    let mut y = vec![Vec::new(); chosen.outputs.len()];
+    let mut records = Records::new(path);
+    let mut row = csv::ByteRecord::new();
+    // The reader says where it stood before a row, blank lines included. Where it stands after the row is exact, up to
+    // the line feed of a CRLF, which belongs to the next row; the header tells which it is.
+    let after_row = (reader.position().line() - 1).min(1);
+    let line_of = |before: u64, reader: &csv::Reader<_>| before.max(reader.position().line() - after_row);
+    loop {
+        match reader.read_byte_record(&mut row) {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(error) => return Err(refused(path, error, |before| line_of(before, &reader))),
+        }
+        let line = line_of(row.position().map_or(0, csv::Position::line), &reader);
+        for (positions, values) in [(&chosen.inputs, &mut u), (&chosen.outputs, &mut y)] {
+            for (&column, values) in positions.iter().zip(values.iter_mut()) {
+                let value = number(&row[column]).map_err(|(finding, remedy)| DataError::Value {
+                    path: path.into(),
+                    line,
+                    column: header[column].clone(),
+                    finding,
+                    remedy,
+                })?;
+                values.push(value);
+            }
+        }
+        records.push(chosen.record.map_or(&b""[..], |column| row[column].trim_ascii()), line)?;
+    }
+    let records = records.finish();
+    if records.is_empty() {
+        return Err(DataError::Empty { path: path.into(), finding: "only a header" });
+    }
+    let names = |positions: &[usize]| positions.iter().map(|&i| header[i].clone()).collect();
+    Ok(Dataset {
+        origin: path.into(),
+        inputs: names(&chosen.inputs),
+        outputs: names(&chosen.outputs),
+        u,
+        y,
+        records,
+    })
+}
+
+fn header(path: &str, reader: &mut csv::Reader<impl Read>) -> Result<Vec<String>, DataError> {
+    let header = reader.byte_headers().map_err(|error| refused(path, error, |line| line))?;
+    if header.is_empty() {
+        return Err(DataError::Empty { path: path.into(), finding: "an empty file" });
+    }
+    let text = |field: &[u8]| std::str::from_utf8(field).ok().map(|name| name.trim().to_owned());
+    let names: Option<Vec<String>> = header.iter().map(text).collect();
+    let names = names.filter(|names| !names.iter().any(|name| name.contains(char::is_control)));
+    names.ok_or_else(|| DataError::Header {
+        path: path.into(),
+        finding: "not text; expected comma-separated values with a header line".into(),
+    })
+}
+
+fn refused(path: &str, error: csv::Error, line_of: impl Fn(u64) -> u64) -> DataError {
+    let path = path.into();
+    match error.kind() {
+        csv::ErrorKind::UnequalLengths { pos, expected_len, len } => DataError::Ragged {
+            path,
+            line: line_of(pos.as_ref().map_or(0, csv::Position::line)),
+            found: *len,
+            expected: *expected_len,
+        },
+        csv::ErrorKind::Io(reason) => DataError::Unreadable { path, reason: reason.to_string() },
+        _ => DataError::Unreadable { path, reason: error.to_string() },
+    }
+}
+
+/// A usable number, or what was found instead and the remedy.
+fn number(field: &[u8]) -> Result<f64, (String, &'static str)> {
+    let field = field.trim_ascii();
+    if field.is_empty() {
+        return Err(("an empty field".into(), "fill the gap or start a new record after it"));
+    }
+    let Some(value) = std::str::from_utf8(field).ok().and_then(|text| text.parse::<f64>().ok()) else {
+        let shown: String = String::from_utf8_lossy(field).chars().take(24).collect();
+        return Err((format!("'{}' is not a number", shown.escape_debug()), "expected a decimal number"));
+    };
+    unusable(value).map_or(Ok(value), Err)
+}
+
+/// Collects contiguous runs of record ids.
+pub(super) struct Records<'a> {
+    path: &'a str,
+    records: Vec<Record>,
+    seen: HashSet<String>,
+}
+
+impl<'a> Records<'a> {
+    pub(super) fn new(path: &'a str) -> Self {
+        Self { path, records: Vec::new(), seen: HashSet::new() }
+    }
+
+    /// Adds one row with this id.
+    pub(super) fn push(&mut self, id: &[u8], line: u64) -> Result<(), DataError> {
+        if let Some(last) = self.records.last_mut()
+            && last.id.as_bytes() == id
+        {
+            last.rows.end += 1;
+            return Ok(());
+        }
+        let id = String::from_utf8_lossy(id).into_owned();
+        if !self.seen.insert(id.clone()) {
+            return Err(DataError::RecordReturns { path: self.path.into(), line, id });
+        }
+        let start = self.records.last().map_or(0, |record| record.rows.end);
+        self.records.push(Record { id, rows: start..start + 1 });
+        Ok(())
+    }
+
+    pub(super) fn finish(self) -> Vec<Record> {
+        self.records
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Dataset, DataError> {
+        read("x.csv", text.as_bytes(), &Columns::default())
+    }
+
+    #[test]
+    fn columns_and_records() {
+        let data = parse("record,u1,t,y1,u2\na,1,x,2,3\na, 4 ,x,5,-6e-1\n b ,7,x,8,9\n").unwrap();
+        assert_eq!(data.inputs, ["u1", "u2"]);
+        assert_eq!(data.u, [vec![1.0, 4.0, 7.0], vec![3.0, -0.6, 9.0]]);
+        assert_eq!(data.y, [vec![2.0, 5.0, 8.0]]);
+        assert_eq!(data.records[0], Record { id: "a".into(), rows: 0..2 });
+        assert_eq!(data.records[1], Record { id: "b".into(), rows: 2..3 });
+    }
+
+    #[test]
+    fn a_byte_order_mark_quotes_and_carriage_returns_are_fine() {
+        let data = parse("\u{feff}\"u1\",y1\r\n1,2\r\n3,4\r\n").unwrap();
+        assert_eq!(data.u, [vec![1.0, 3.0]]);
+        assert_eq!(data.records.len(), 1);
+    }
+
+    #[test]
+    fn denormals_are_numbers() {
+        assert_eq!(parse("u1,y1\n1.5e-323,2\n").unwrap().u[0][0], 1.5e-323);
+    }
+
+    #[test]
+    fn every_refusal_names_the_place() {
+        for (text, expected) in [
+            ("", "x.csv: no samples (an empty file)"),
+            ("\n\n", "x.csv: no samples (an empty file)"),
+            ("u1,y1\n", "x.csv: no samples (only a header)"),
+            ("u1,y1\n1,2\n3\n", "x.csv, line 3: 1 fields, but the header has 2"),
+            ("u1,y1\n1,2\n3,nan\n", "x.csv, line 3, column 'y1': NaN;"),
+            ("u1,y1\n1,2\n-inf,1\n", "x.csv, line 3, column 'u1': an infinite value;"),
+            ("u1,y1\n-1e300,1\n", "x.csv, line 2, column 'u1': -1e300 does not fit"),
+            ("u1,y1\n1e999,1\n", "x.csv, line 2, column 'u1': an infinite value;"),
+            ("u1,y1\n1,2\n\n3,four\n", "x.csv, line 4, column 'y1': 'four' is not a number;"),
+            ("u1,y1\r\n1,2\r\n\r\n3,four\r\n", "x.csv, line 4, column 'y1'"),
+            ("u1,y1\n1,2\n3,four", "x.csv, line 3, column 'y1'"),
+            ("u1,y1\n1,2\n\n\n3\n4,5\n", "x.csv, line 5: 1 fields"),
+            ("u1,y1\n,2\n", "x.csv, line 2, column 'u1': an empty field;"),
+            ("u1,y1,u1\n1,2,3\n", "x.csv, line 1: two columns are named 'u1'"),
+            ("a,b\n1,2\n", "x.csv, line 1: no input column"),
+            ("u1,b\n1,2\n", "x.csv, line 1: no output column"),
+            ("u1;y1\n1;2\n", "x.csv, line 1: one column only; separate the fields with commas"),
+            ("\u{0}\u{1}\u{2},x\n", "x.csv, line 1: not text"),
+            ("record,u1,y1\n0,1,1\n1,1,1\n0,1,1\n", "x.csv, line 4, column 'record': record '0' comes back"),
+        ] {
+            let message = parse(text).unwrap_err().to_string();
+            assert!(message.starts_with(expected), "{text:?}: {message}");
+            assert!(!message.contains('\n'));
+        }
+    }
+}

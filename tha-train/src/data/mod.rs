@@ -1,0 +1,173 @@
+//! Recordings: inputs u(t) in R^p and outputs y(t) in R^l as a list of records.
+//!
+//! A [`Dataset`] holds every channel as one column over all records; a *record* is a contiguous stretch of rows.
+//! A lag window never crosses a record boundary, so the first M-1 samples of a record are history only: they are
+//! neither fitted nor scored.
+
+mod columns;
+mod csv_file;
+mod error;
+mod hash;
+mod lag;
+mod npy_file;
+mod scaling;
+mod source;
+mod split;
+mod write;
+
+pub use columns::Columns;
+pub use error::DataError;
+pub use lag::Lagged;
+pub(crate) use scaling::mean_and_std;
+pub use scaling::{InputMap, OutputMap, Scaling};
+pub use source::Source;
+pub use split::Split;
+pub use write::{number, write_csv};
+
+use std::ops::Range;
+
+/// Channels over time, in records.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dataset {
+    /// Where the data came from, for messages.
+    pub origin: String,
+    /// Input names, in the order of `u`.
+    pub inputs: Vec<String>,
+    /// Output names, in the order of `y`.
+    pub outputs: Vec<String>,
+    /// One column of samples per input.
+    pub u: Vec<Vec<f64>>,
+    /// One column of samples per output; none when only inputs were asked for.
+    pub y: Vec<Vec<f64>>,
+    /// The records, in order; together they cover all rows.
+    pub records: Vec<Record>,
+}
+
+/// A contiguous stretch of rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The value of the `record` column; empty when the data has none.
+    pub id: String,
+    /// The rows of this record.
+    pub rows: Range<usize>,
+}
+
+impl Dataset {
+    /// Number of samples, history included.
+    pub fn len(&self) -> usize {
+        self.records.last().map_or(0, |record| record.rows.end)
+    }
+
+    /// True when there is no sample.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The rows that have a whole lag window behind them, in order.
+    pub fn scored_rows(&self, memory: usize) -> Vec<usize> {
+        self.records.iter().flat_map(|record| scored(&record.rows, memory)).collect()
+    }
+
+    /// Refuses data in which no record is as long as the memory.
+    pub fn check_memory(&self, memory: usize) -> Result<(), DataError> {
+        let longest = self.records.iter().map(|record| record.rows.len()).max().unwrap_or(0);
+        if longest < memory {
+            return Err(DataError::TooShort { origin: self.origin.clone(), longest, memory });
+        }
+        Ok(())
+    }
+
+    /// What is odd but not wrong, one line each: inputs that never change.
+    pub fn warnings(&self) -> Vec<String> {
+        let constant =
+            |column: &&Vec<f64>| column.first().is_some_and(|first| column.iter().all(|v| v == first));
+        self.inputs
+            .iter()
+            .zip(&self.u)
+            .filter(|(_, column)| constant(column))
+            .map(|(name, _)| format!("{}: input '{name}' is constant and tells nothing", self.origin))
+            .collect()
+    }
+
+    /// A fingerprint of names, records and values; the same data gives the same number on every machine.
+    pub fn fingerprint(&self) -> u64 {
+        hash::fingerprint(self)
+    }
+}
+
+/// Larger magnitudes are refused: the 32-bit arithmetic of a device has no room for them.
+const LARGEST: f64 = 1e37;
+
+/// What is wrong with a value and what to do, when it is no usable number.
+fn unusable(value: f64) -> Option<(String, &'static str)> {
+    const GAP: &str = "fill the gap, or drop the line and start a new record after it";
+    match value {
+        v if v.is_nan() => Some(("NaN".into(), GAP)),
+        v if v.is_infinite() => Some(("an infinite value".into(), GAP)),
+        v if v.abs() > LARGEST => {
+            Some((format!("{v:e} does not fit the 32-bit numbers of a model"), "rescale the column"))
+        }
+        _ => None,
+    }
+}
+
+/// The rows of one record that have a whole lag window behind them.
+fn scored(rows: &Range<usize>, memory: usize) -> Range<usize> {
+    (rows.start + memory.saturating_sub(1)).min(rows.end)..rows.end
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Two inputs and one output over records of the given lengths, with recognisable numbers.
+    pub(crate) fn counting(lengths: &[usize]) -> Dataset {
+        let mut records = Vec::new();
+        let mut start = 0;
+        for (id, &length) in lengths.iter().enumerate() {
+            records.push(Record { id: id.to_string(), rows: start..start + length });
+            start += length;
+        }
+        let column = |base: f64| (0..start).map(|t| base + t as f64).collect::<Vec<_>>();
+        Dataset {
+            origin: "counting".into(),
+            inputs: vec!["u1".into(), "u2".into()],
+            outputs: vec!["y1".into()],
+            u: vec![column(0.0), column(100.0)],
+            y: vec![column(1000.0)],
+            records,
+        }
+    }
+
+    #[test]
+    fn windows_never_cross_records() {
+        let data = counting(&[4, 2, 5]);
+        assert_eq!(data.len(), 11);
+        assert_eq!(data.scored_rows(3), [2, 3, 8, 9, 10]);
+        assert_eq!(data.scored_rows(1).len(), 11);
+        assert!(data.check_memory(5).is_ok());
+        assert!(data.check_memory(6).unwrap_err().to_string().contains("longest record has 5 samples"));
+    }
+
+    #[test]
+    fn constant_inputs_are_named() {
+        let mut data = counting(&[5]);
+        data.u[1] = vec![7.0; 5];
+        assert_eq!(data.warnings().len(), 1);
+        assert!(data.warnings()[0].contains("'u2'"));
+    }
+
+    #[test]
+    fn the_fingerprint_sees_every_part() {
+        let data = counting(&[4, 4]);
+        let print = data.fingerprint();
+        assert_eq!(print, data.clone().fingerprint());
+        let mut other = data.clone();
+        other.y[0][7] += 1e-12;
+        assert_ne!(print, other.fingerprint());
+        let mut other = data.clone();
+        other.inputs[0] = "v1".into();
+        assert_ne!(print, other.fingerprint());
+        assert_ne!(print, counting(&[3, 5]).fingerprint());
+    }
+}

@@ -1,0 +1,61 @@
+//! Where a data set is read from.
+
+use super::{Columns, DataError, Dataset, csv_file, npy_file};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// A data set on disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Comma-separated values with a header line.
+    Csv(PathBuf),
+    /// NumPy archive with arrays `u`, `y` and optionally `record`.
+    Npz(PathBuf),
+    /// NumPy arrays, one file each.
+    Npy {
+        /// Inputs, N x p.
+        u: PathBuf,
+        /// Outputs, N x l; not needed for prediction.
+        y: Option<PathBuf>,
+    },
+}
+
+impl Source {
+    /// Tells the kind of a file from its extension.
+    pub fn from_path(path: &Path) -> Result<Self, DataError> {
+        let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+        match extension.as_str() {
+            "csv" => Ok(Self::Csv(path.into())),
+            "npz" => Ok(Self::Npz(path.into())),
+            _ => Err(DataError::UnknownKind { path: path.display().to_string() }),
+        }
+    }
+
+    /// Reads the chosen columns.
+    pub fn read(&self, columns: &Columns) -> Result<Dataset, DataError> {
+        match self {
+            Self::Csv(path) => {
+                let name = path.display().to_string();
+                let file = File::open(path).map_err(|error| DataError::Unreadable {
+                    path: name.clone(),
+                    reason: error.to_string(),
+                })?;
+                csv_file::read(&name, file, columns)
+            }
+            Self::Npz(path) => npy_file::read_npz(path, columns),
+            Self::Npy { u, y } => npy_file::read_npy(u, y.as_deref(), columns),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_by_extension() {
+        assert_eq!(Source::from_path(Path::new("a/b.CSV")).unwrap(), Source::Csv("a/b.CSV".into()));
+        assert_eq!(Source::from_path(Path::new("b.npz")).unwrap(), Source::Npz("b.npz".into()));
+        assert!(Source::from_path(Path::new("b.xlsx")).unwrap_err().to_string().contains("unknown kind"));
+    }
+}

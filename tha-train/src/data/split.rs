@@ -1,0 +1,87 @@
+//! Training and validation rows: the end of each record, or contiguous blocks over all records.
+//!
+//! Both parts are scored rows of the same data set. A window may reach back over the boundary: it then sees inputs of
+//! the other part, never its outputs.
+
+use super::{DataError, Dataset, scored};
+
+/// Rows to train on and rows to validate on; disjoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Split {
+    /// Training rows, in order.
+    pub train: Vec<usize>,
+    /// Validation rows, in order.
+    pub validation: Vec<usize>,
+}
+
+impl Split {
+    /// The last `fraction` of the scored rows of each record is for validation.
+    pub fn by_end(data: &Dataset, memory: usize, fraction: f64) -> Result<Self, DataError> {
+        let (mut train, mut validation) = (Vec::new(), Vec::new());
+        for record in &data.records {
+            let rows = scored(&record.rows, memory);
+            let held_out = (rows.len() as f64 * fraction).round() as usize;
+            let boundary = rows.end - held_out;
+            train.extend(rows.start..boundary);
+            validation.extend(boundary..rows.end);
+        }
+        Self { train, validation }.checked(data, "another --val-fraction")
+    }
+
+    /// All scored rows in `count` contiguous blocks of nearly equal length; each split validates on one of them.
+    pub fn folds(data: &Dataset, memory: usize, count: usize) -> Result<Vec<Self>, DataError> {
+        let rows = data.scored_rows(memory);
+        let bound = |k: usize| k * rows.len() / count;
+        (0..count)
+            .map(|k| {
+                let block = bound(k)..bound(k + 1);
+                let train = rows[..block.start].iter().chain(&rows[block.end..]).copied().collect();
+                Self { train, validation: rows[block].to_vec() }.checked(data, "fewer --folds")
+            })
+            .collect()
+    }
+
+    fn checked(self, data: &Dataset, remedy: &str) -> Result<Self, DataError> {
+        let empty = match (self.train.is_empty(), self.validation.is_empty()) {
+            (false, false) => return Ok(self),
+            (true, _) => "training",
+            (_, true) => "validation",
+        };
+        Err(DataError::Split {
+            origin: data.origin.clone(),
+            finding: format!(
+                "no sample is left for {empty}; use a longer recording, a smaller --memory or {remedy}"
+            ),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::counting;
+    use super::*;
+
+    #[test]
+    fn the_end_of_each_record() {
+        let split = Split::by_end(&counting(&[11, 6]), 2, 0.2).unwrap();
+        assert_eq!(split.validation, [9, 10, 16]);
+        assert_eq!(split.train, [1, 2, 3, 4, 5, 6, 7, 8, 12, 13, 14, 15]);
+        assert!(Split::by_end(&counting(&[3]), 2, 0.2).unwrap_err().to_string().contains("validation"));
+        assert!(Split::by_end(&counting(&[3]), 2, 0.9).unwrap_err().to_string().contains("training"));
+    }
+
+    #[test]
+    fn folds_cover_everything_once() {
+        let data = counting(&[7, 6]);
+        let folds = Split::folds(&data, 3, 4).unwrap();
+        let mut all: Vec<usize> = folds.iter().flat_map(|fold| fold.validation.clone()).collect();
+        assert_eq!(all, data.scored_rows(3));
+        for fold in &folds {
+            assert!(fold.validation.windows(2).all(|pair| pair[1] > pair[0]));
+            all = [fold.train.clone(), fold.validation.clone()].concat();
+            all.sort_unstable();
+            assert_eq!(all, data.scored_rows(3));
+        }
+        assert!(Split::folds(&data, 3, 20).is_err());
+    }
+}

@@ -1,0 +1,178 @@
+//! Checkpoints: every finished head in a file of its own, so that a run that was killed goes on where it was.
+//!
+//! A folder belongs to one run: `run.json` says to which data and options. Everything is deterministic, so what is
+//! loaded is what would have been computed, and the model comes out with the same bytes.
+
+use crate::fit::FitError;
+use crate::output::Staging;
+use crate::solve::Fit;
+use crate::tt::{Core, TensorTrain};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// An open checkpoint folder.
+#[derive(Clone, Debug)]
+pub struct Checkpoint {
+    folder: PathBuf,
+}
+
+/// What `run.json` says: settings by name, among them the hash of the data.
+pub(super) type Identity = BTreeMap<String, String>;
+
+#[derive(Serialize, Deserialize)]
+struct StoredCore {
+    left: usize,
+    q: usize,
+    right: usize,
+    data: Vec<f64>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredFit {
+    cores: Vec<StoredCore>,
+    ridge: f64,
+    sweeps: usize,
+    train_residual: f64,
+    validation_residual: Option<f64>,
+}
+
+/// The contents of a file: what it is of, and the fits.
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    inputs: Vec<usize>,
+    fits: Vec<StoredFit>,
+}
+
+impl Checkpoint {
+    /// Opens or makes the folder for a run; one that belongs to another run is refused with the difference.
+    pub(super) fn open(folder: &Path, identity: &Identity) -> Result<Self, FitError> {
+        let refuse = |reason: String| FitError::Checkpoint { folder: folder.display().to_string(), reason };
+        std::fs::create_dir_all(folder).map_err(|error| refuse(format!("cannot be made: {error}")))?;
+        let path = folder.join("run.json");
+        match std::fs::read(&path) {
+            Ok(bytes) => {
+                let found: Identity = serde_json::from_slice(&bytes).map_err(|error| {
+                    refuse(format!("run.json cannot be read ({error}); use another folder"))
+                })?;
+                let names = identity.keys().chain(found.keys());
+                let other = names.into_iter().find(|name| identity.get(*name) != found.get(*name));
+                if let Some(name) = other {
+                    let text =
+                        |identity: &Identity| identity.get(name).cloned().unwrap_or_else(|| "nothing".into());
+                    return Err(refuse(format!(
+                        "it belongs to a run with {name} {}, this one has {}; use another folder",
+                        text(&found),
+                        text(identity)
+                    )));
+                }
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let text = serde_json::to_vec_pretty(identity).map_err(|error| refuse(error.to_string()))?;
+                let mut staging = Staging::new();
+                staging.write(&path, |to| to.write_all(&text)).map_err(|error| refuse(error.to_string()))?;
+                staging.commit().map_err(|error| refuse(error.to_string()))?;
+            }
+            Err(error) => return Err(refuse(format!("run.json cannot be read: {error}"))),
+        }
+        Ok(Self { folder: folder.into() })
+    }
+
+    fn path(&self, stage: &str) -> PathBuf {
+        self.folder.join(format!("{stage}.postcard"))
+    }
+
+    /// What was stored for a stage, if it is there, whole and of the same inputs.
+    pub(super) fn load(&self, stage: &str, inputs: &[usize]) -> Option<Vec<Fit>> {
+        let entry: Entry = postcard::from_bytes(&std::fs::read(self.path(stage)).ok()?).ok()?;
+        let fit = |fit: StoredFit| {
+            let core =
+                |core: StoredCore| Core { left: core.left, q: core.q, right: core.right, data: core.data };
+            Fit {
+                train: TensorTrain { cores: fit.cores.into_iter().map(core).collect() },
+                ridge: fit.ridge,
+                sweeps: fit.sweeps,
+                train_residual: fit.train_residual,
+                validation_residual: fit.validation_residual,
+                log: Vec::new(),
+            }
+        };
+        let sound = entry.inputs == inputs
+            && entry
+                .fits
+                .iter()
+                .all(|fit| fit.cores.iter().all(|core| core.data.len() == core.left * core.q * core.right));
+        sound.then(|| entry.fits.into_iter().map(fit).collect())
+    }
+
+    /// Stores the fits of a stage; the file appears whole or not at all.
+    pub(super) fn store(&self, stage: &str, inputs: &[usize], fits: &[Fit]) -> Result<(), FitError> {
+        let core = |core: &Core| StoredCore {
+            left: core.left,
+            q: core.q,
+            right: core.right,
+            data: core.data.clone(),
+        };
+        let fit = |fit: &Fit| StoredFit {
+            cores: fit.train.cores.iter().map(core).collect(),
+            ridge: fit.ridge,
+            sweeps: fit.sweeps,
+            train_residual: fit.train_residual,
+            validation_residual: fit.validation_residual,
+        };
+        let refuse =
+            |reason: String| FitError::Checkpoint { folder: self.folder.display().to_string(), reason };
+        let entry = Entry { inputs: inputs.to_vec(), fits: fits.iter().map(fit).collect() };
+        let bytes = postcard::to_allocvec(&entry).map_err(|error| refuse(error.to_string()))?;
+        let mut staging = Staging::new();
+        staging
+            .write(&self.path(stage), |to| to.write_all(&bytes))
+            .map_err(|error| refuse(error.to_string()))?;
+        staging.commit().map_err(|error| refuse(error.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tt::Normal;
+
+    fn identity(rank: &str) -> Identity {
+        [("data".to_owned(), "17".to_owned()), ("--max-rank".to_owned(), rank.to_owned())].into()
+    }
+
+    #[test]
+    fn fits_come_back_to_the_bit() {
+        let folder = tempfile::tempdir().unwrap();
+        let checkpoint = Checkpoint::open(&folder.path().join("new"), &identity("3")).unwrap();
+        let train = TensorTrain::random(2, 5, &[2, 3], &mut Normal::new(1));
+        let fit = Fit {
+            train,
+            ridge: 1e-7,
+            sweeps: 4,
+            train_residual: 0.1,
+            validation_residual: None,
+            log: vec![],
+        };
+        checkpoint.store("head-00001", &[1, 2], &[fit.clone()]).unwrap();
+        let back = checkpoint.load("head-00001", &[1, 2]).unwrap();
+        assert_eq!(back[0].train, fit.train);
+        assert_eq!((back[0].ridge, back[0].sweeps), (1e-7, 4));
+        assert!(checkpoint.load("head-00001", &[1, 3]).is_none(), "other inputs");
+        assert!(checkpoint.load("head-00002", &[1, 2]).is_none(), "not there");
+        std::fs::write(checkpoint.path("head-00001"), b"junk").unwrap();
+        assert!(checkpoint.load("head-00001", &[1, 2]).is_none(), "a broken file is computed again");
+    }
+
+    #[test]
+    fn another_run_is_refused_with_the_difference() {
+        let folder = tempfile::tempdir().unwrap();
+        Checkpoint::open(folder.path(), &identity("3")).unwrap();
+        Checkpoint::open(folder.path(), &identity("3")).unwrap();
+        let message = Checkpoint::open(folder.path(), &identity("4")).unwrap_err().to_string();
+        assert!(
+            message.contains("--max-rank 3") && message.contains("has 4") && !message.contains('\n'),
+            "{message}"
+        );
+    }
+}

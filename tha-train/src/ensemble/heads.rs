@@ -1,0 +1,294 @@
+//! TrainHeads of Algorithm 1: heads in parallel over one lagged matrix, from which each gathers its columns.
+
+use super::checkpoint::Checkpoint;
+use super::weights::Products;
+use super::{Watch, subset_names};
+use crate::data::{Dataset, Lagged, Scaling, Split};
+use crate::fit::{FitError, Judge};
+use crate::solve::{self, Fit, Observer, Problem, Ridge};
+use nalgebra::{DMatrix, DVector};
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+/// Rows with all inputs.
+#[derive(Clone, Copy)]
+pub(super) struct Rows<'a> {
+    /// N x (p M + 1).
+    pub x: &'a DMatrix<f64>,
+    /// N x l.
+    pub y: &'a DMatrix<f64>,
+    /// p.
+    pub inputs: usize,
+}
+
+impl<'a> Rows<'a> {
+    pub(super) fn of(samples: &'a Lagged, inputs: usize) -> Self {
+        Self { x: &samples.x, y: &samples.y, inputs }
+    }
+}
+
+/// The columns of a head: the constant, then its inputs lag by lag.
+pub(super) fn features(rows: &Rows<'_>, subset: &[usize]) -> DMatrix<f64> {
+    let memory = (rows.x.ncols() - 1) / rows.inputs;
+    let lags = (0..memory).flat_map(|lag| subset.iter().map(move |c| 1 + lag * rows.inputs + c));
+    let columns: Vec<usize> = std::iter::once(0).chain(lags).collect();
+    rows.x.select_columns(&columns)
+}
+
+/// Samples to fit and samples to judge by; one part, or one for each fold.
+pub(super) struct Part {
+    pub fit: Lagged,
+    pub judge: Lagged,
+}
+
+/// The data as the heads see it.
+pub(super) struct Material<'a> {
+    pub data: &'a Dataset,
+    /// Where the judged samples come from: the same data, or the validation file.
+    pub judged: &'a Dataset,
+    pub scaling: Scaling,
+    pub parts: Vec<Part>,
+    pub memory: usize,
+}
+
+impl<'a> Material<'a> {
+    pub(super) fn new(data: &'a Dataset, judge: Judge<'a>, memory: usize) -> Result<Self, FitError> {
+        let (judged, splits) = match judge {
+            Judge::End(fraction) => (data, vec![Split::by_end(data, memory, fraction)?]),
+            Judge::Folds(count) => (data, Split::folds(data, memory, count)?),
+            Judge::Data(other) => {
+                other.check_memory(memory)?;
+                let split = Split { train: data.scored_rows(memory), validation: other.scored_rows(memory) };
+                (other, vec![split])
+            }
+        };
+        // All heads and folds share one standardisation, so that their sum is one model.
+        let rows = match &splits[..] {
+            [split] => split.train.clone(),
+            _ => data.scored_rows(memory),
+        };
+        let scaling = Scaling::from_rows(data, &rows);
+        let part = |split: Split| Part {
+            fit: data.lagged(memory, &scaling, split.train),
+            judge: judged.lagged(memory, &scaling, split.validation),
+        };
+        let parts = splits.into_iter().map(part).collect();
+        Ok(Self { data, judged, scaling, parts, memory })
+    }
+
+    pub(super) fn inputs(&self) -> usize {
+        self.data.inputs.len()
+    }
+
+    /// All scored samples of the data.
+    pub(super) fn all(&self) -> Lagged {
+        self.data.lagged(self.memory, &self.scaling, self.data.scored_rows(self.memory))
+    }
+}
+
+/// A trained head.
+#[derive(Clone, Debug)]
+pub(super) struct Head {
+    pub inputs: Vec<usize>,
+    /// One fit for each part.
+    pub fits: Vec<Fit>,
+    pub seconds: f64,
+}
+
+impl Head {
+    /// Relative residual on the judged samples, over all parts.
+    pub(super) fn validation(&self) -> f64 {
+        let sum: f64 = self.fits.iter().map(|fit| fit.validation_residual.unwrap_or(f64::NAN).powi(2)).sum();
+        (sum / self.fits.len() as f64).sqrt()
+    }
+
+    /// The fit whose ranks and ridge the refit takes over: the setting most folds agree on, the first of equals.
+    pub(super) fn typical(&self) -> &Fit {
+        let mut votes: BTreeMap<(Vec<usize>, u64), (usize, usize)> = BTreeMap::new();
+        for (k, fit) in self.fits.iter().enumerate() {
+            votes.entry((fit.train.ranks(), fit.ridge.to_bits())).or_insert((0, k)).0 += 1;
+        }
+        let winner = votes.values().max_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)));
+        &self.fits[winner.map_or(0, |&(_, k)| k)]
+    }
+}
+
+/// A head that was left out, and why.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Failure {
+    /// Names of its inputs.
+    pub inputs: Vec<String>,
+    /// What went wrong.
+    pub reason: String,
+}
+
+/// Passes the wish to stop on to the solver, and nothing back: the heads speak for themselves.
+pub(super) struct Stop<'a>(pub &'a dyn Watch);
+
+impl Observer for Stop<'_> {
+    fn stop(&self) -> bool {
+        self.0.stop()
+    }
+}
+
+/// Worse than this on the judged samples, relative to predicting zero, a head has diverged.
+const DIVERGED: f64 = 100.0;
+
+/// Options of head `k`: the same but for the seed.
+pub(super) fn head_options(options: &solve::Options, k: usize) -> solve::Options {
+    let seed = options.seed.wrapping_add((k as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    solve::Options { seed, ..options.clone() }
+}
+
+/// Trains head `k` on every part.
+pub(super) fn train(
+    material: &Material<'_>,
+    k: usize,
+    subset: &[usize],
+    options: &solve::Options,
+    checkpoint: Option<&Checkpoint>,
+    watch: &dyn Watch,
+) -> Result<Head, FitError> {
+    let start = Instant::now();
+    let options = head_options(options, k);
+    let stage = format!("head-{k:05}");
+    if let Some(fits) = checkpoint.and_then(|checkpoint| checkpoint.load(&stage, subset)) {
+        return Ok(Head { inputs: subset.to_vec(), fits, seconds: 0.0 });
+    }
+    let mut fits: Vec<Fit> = Vec::with_capacity(material.parts.len());
+    for part in &material.parts {
+        let x = features(&Rows::of(&part.fit, material.inputs()), subset);
+        let judge = features(&Rows::of(&part.judge, material.inputs()), subset);
+        let rows = Problem { x: &x, y: &part.fit.y };
+        let judge = Problem { x: &judge, y: &part.judge.y };
+        let mut fit = solve::fit(&rows, Some(&judge), &options, &Stop(watch))?;
+        fit.log.clear();
+        fits.push(fit);
+    }
+    if let Some(checkpoint) = checkpoint {
+        checkpoint.store(&stage, subset, &fits)?;
+    }
+    Ok(Head { inputs: subset.to_vec(), fits, seconds: start.elapsed().as_secs_f64() })
+}
+
+/// Trains all heads; those that fail are named, not fatal.
+pub(super) fn train_all(
+    material: &Material<'_>,
+    subsets: &[Vec<usize>],
+    options: &solve::Options,
+    checkpoint: Option<&Checkpoint>,
+    watch: &dyn Watch,
+) -> Result<(Vec<Head>, Vec<Failure>), FitError> {
+    let (start, done) = (Instant::now(), AtomicUsize::new(0));
+    let results: Vec<Result<Head, FitError>> = subsets
+        .par_iter()
+        .enumerate()
+        .map(|(k, subset)| {
+            let head = train(material, k, subset, options, checkpoint, watch);
+            let count = done.fetch_add(1, Ordering::Relaxed) + 1;
+            if let Ok(head) = &head {
+                let left = start.elapsed().as_secs_f64() / count as f64 * (subsets.len() - count) as f64;
+                watch.head(k, count, subsets.len(), head.validation(), left);
+            }
+            head
+        })
+        .collect();
+    sort_out(material, subsets, results)
+}
+
+/// Sound heads, and the others with their reasons. Ctrl-C and a full disk end everything.
+pub(super) fn sort_out(
+    material: &Material<'_>,
+    subsets: &[Vec<usize>],
+    results: Vec<Result<Head, FitError>>,
+) -> Result<(Vec<Head>, Vec<Failure>), FitError> {
+    let (mut heads, mut failures) = (Vec::new(), Vec::new());
+    for (subset, result) in subsets.iter().zip(results) {
+        let reason = match result {
+            Ok(head) if head.validation() <= DIVERGED => {
+                heads.push(head);
+                continue;
+            }
+            Ok(head) => format!("it diverged: relative residual {:.3e} on validation", head.validation()),
+            Err(FitError::Solve(error)) => error.to_string(),
+            Err(error) => return Err(error),
+        };
+        failures.push(Failure { inputs: subset_names(material.data, subset), reason });
+    }
+    if heads.is_empty() {
+        return Err(FitError::NoHead {
+            reason: failures.pop().map_or_else(String::new, |failure| failure.reason),
+        });
+    }
+    Ok((heads, failures))
+}
+
+/// Rows whose predictions by all heads are held at a time.
+const BLOCK: usize = 1024;
+/// Contiguous blocks of the judged samples, for what is decided by cross-validation among them.
+pub(super) const FOLDS: usize = 5;
+
+/// Inner products of the heads' predictions for the judged samples, by contiguous fold and in total.
+pub(super) fn products(material: &Material<'_>, heads: &[Head]) -> (Products, Vec<Products>) {
+    let mut folds = vec![Products::new(heads.len()); FOLDS];
+    for (k, part) in material.parts.iter().enumerate() {
+        let count = part.judge.y.nrows();
+        for start in (0..count).step_by(BLOCK) {
+            let rows = start..(start + BLOCK).min(count);
+            let y = part.judge.y.rows_range(rows.clone()).into_owned();
+            let x = part.judge.x.rows_range(rows).into_owned();
+            let block = Rows { x: &x, y: &y, inputs: material.inputs() };
+            let columns: Vec<DVector<f64>> = heads
+                .par_iter()
+                .map(|head| {
+                    let prediction = head.fits[k].train.evaluate(&features(&block, &head.inputs));
+                    DVector::from_column_slice(prediction.as_slice())
+                })
+                .collect();
+            folds[start * FOLDS / count]
+                .add(&DMatrix::from_columns(&columns), &DVector::from_column_slice(y.as_slice()));
+        }
+    }
+    let mut all = Products::new(heads.len());
+    for fold in &folds {
+        all.gram += &fold.gram;
+        all.truth += &fold.truth;
+        all.square += fold.square;
+    }
+    (all, folds)
+}
+
+/// Fits the setting of every head to all samples, starting from what it is.
+pub(super) fn refit_all(
+    material: &Material<'_>,
+    heads: &[Head],
+    options: &solve::Options,
+    checkpoint: Option<&Checkpoint>,
+    watch: &dyn Watch,
+) -> Result<Vec<Fit>, FitError> {
+    let all = material.all();
+    let rows = Rows::of(&all, material.inputs());
+    heads
+        .par_iter()
+        .enumerate()
+        .map(|(k, head)| {
+            let stage = format!("refit-{k:05}");
+            if let Some(mut fits) = checkpoint.and_then(|checkpoint| checkpoint.load(&stage, &head.inputs))
+                && let Some(fit) = fits.pop()
+            {
+                return Ok(fit);
+            }
+            let x = features(&rows, &head.inputs);
+            let setting = head.typical();
+            let options = solve::Options { ridge: Ridge::Fixed(setting.ridge), ..head_options(options, k) };
+            let mut fit = solve::refit(&Problem { x: &x, y: &all.y }, setting, &options, &Stop(watch))?;
+            fit.log.clear();
+            if let Some(checkpoint) = checkpoint {
+                checkpoint.store(&stage, &head.inputs, std::slice::from_ref(&fit))?;
+            }
+            Ok(fit)
+        })
+        .collect()
+}

@@ -1,0 +1,87 @@
+//! What other choices would have given on the validation samples, where that is cheap to know.
+
+use super::heads::{Material, Stop};
+use super::weights::{Products, average, stack};
+use super::{Combine, Watch};
+use crate::fit;
+use crate::solve::{self, Problem};
+use nalgebra::DVector;
+
+/// Coefficients of the full model, and multiplications of a step of its fit, up to which it is fitted for comparison.
+const CHEAP_PARAMETERS: usize = 400;
+const CHEAP_WORK: f64 = 1e9;
+
+/// For heads that predict Y: the other weights, by cross-validation among the validation samples, and the full model.
+pub(super) fn for_weights(
+    material: &Material<'_>,
+    all: &Products,
+    folds: &[Products],
+    combine: Combine,
+    options: &fit::Options,
+    watch: &dyn Watch,
+) -> Option<String> {
+    let held_out = |solve: &dyn Fn(&Products) -> DVector<f64>| {
+        let loss = |fold: &Products| fold.loss(&solve(&all.minus(fold)));
+        (folds.iter().map(loss).sum::<f64>() / all.square.max(f64::MIN_POSITIVE)).sqrt()
+    };
+    let averaged = held_out(&average);
+    // The penalty is found among the other folds alone.
+    let stacked = (0..folds.len()).map(|k| {
+        let others: Vec<Products> = folds[..k].iter().chain(&folds[k + 1..]).cloned().collect();
+        folds[k].loss(&stack(&all.minus(&folds[k]), &others))
+    });
+    let stacked = (stacked.sum::<f64>() / all.square.max(f64::MIN_POSITIVE)).sqrt();
+    let (mine, other, name) = match combine {
+        Combine::Stack => (stacked, averaged, "--combine average"),
+        _ => (averaged, stacked, "--combine stack"),
+    };
+    let mut better = Vec::new();
+    if other < 0.98 * mine {
+        better.push(format!("{name} {other:.4}"));
+    }
+    if let Some(full) = full_model(material, options, watch)
+        && full < 0.98 * mine
+    {
+        better.push(format!("the full model (without --heads) {full:.4}"));
+    }
+    say(mine, &better)
+}
+
+/// For additive heads: the full model.
+pub(super) fn for_additive(
+    material: &Material<'_>,
+    mine: f64,
+    options: &fit::Options,
+    watch: &dyn Watch,
+) -> Option<String> {
+    let full = full_model(material, options, watch).filter(|full| *full < 0.98 * mine);
+    say(
+        mine,
+        &full
+            .map(|full| format!("the full model (without --heads) {full:.4}"))
+            .into_iter()
+            .collect::<Vec<_>>(),
+    )
+}
+
+fn say(mine: f64, better: &[String]) -> Option<String> {
+    (!better.is_empty()).then(|| {
+        format!("on validation this gives {mine:.4}; {} would have given less", better.join(" and "))
+    })
+}
+
+/// The validation residual of one head on all inputs, if it is cheap.
+fn full_model(material: &Material<'_>, options: &fit::Options, watch: &dyn Watch) -> Option<f64> {
+    let [part] = &material.parts[..] else { return None };
+    let s = &options.solve;
+    let (q, r, d) = (part.fit.x.ncols(), s.max_rank, s.degree);
+    let parameters = q * r * r * d.saturating_sub(2) + 2 * q * r;
+    let work = (part.fit.x.nrows() as f64) * (parameters as f64).powi(2);
+    if parameters > CHEAP_PARAMETERS || work > CHEAP_WORK {
+        return None;
+    }
+    let rows = Problem { x: &part.fit.x, y: &part.fit.y };
+    let judge = Problem { x: &part.judge.x, y: &part.judge.y };
+    let options = solve::Options { restarts: s.restarts.min(2), ..s.clone() };
+    solve::fit(&rows, Some(&judge), &options, &Stop(watch)).ok()?.validation_residual
+}

@@ -1,0 +1,540 @@
+//! Tensor Head Averaging, Algorithm 1 of the paper: an ensemble of small models over subsets of the inputs, and two more
+//! ways of combining them.
+//!
+//! | combination | heads | weights |
+//! |---|---|---|
+//! | `average` (the paper) | each fitted to Y | w >= 0, sum w = 1, least validation error |
+//! | `stack` | each fitted to Y | free, near the average's |
+//! | `additive` | each fitted to what the others leave | 1 |
+//!
+//! Weights are chosen with heads that have not seen the validation samples; then the heads are refitted on all data. The
+//! model file and the code on the device are the same for all three: a weighted sum.
+
+mod additive;
+mod checkpoint;
+mod heads;
+mod hint;
+mod joint;
+mod relevance;
+mod select;
+mod subsets;
+pub mod weights;
+
+pub use heads::Failure;
+pub use subsets::Strategy;
+
+use crate::data::{Dataset, Lagged};
+use crate::fit::{self, FitError, HeadReport, Judge};
+use crate::metrics::Metrics;
+use crate::model::{Frame, HeadPart, Model};
+use crate::solve::Fit;
+use checkpoint::{Checkpoint, Identity};
+use heads::{Head, Material, Rows, features, products, refit_all, train_all};
+use nalgebra::{DMatrix, DVector};
+use rayon::prelude::*;
+use select::{Cost, Room, select};
+use serde::Serialize;
+use std::path::PathBuf;
+use subsets::Draws;
+
+/// How the heads are combined.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Combine {
+    /// Convex weights, as in the paper.
+    #[default]
+    Average,
+    /// Free weights.
+    Stack,
+    /// Heads fitted to what the others leave; weights 1.
+    Additive,
+}
+
+/// What an ensemble is to be.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// K; `None` lets a covering design or a given list say.
+    pub heads: Option<usize>,
+    /// Inputs of each head.
+    pub subset_size: usize,
+    /// How the subsets are chosen.
+    pub strategy: Strategy,
+    /// How the heads are combined.
+    pub combine: Combine,
+    /// Folder in which finished heads are kept.
+    pub checkpoint: Option<PathBuf>,
+    /// Largest model file, bytes.
+    pub budget_flash: Option<usize>,
+    /// Most multiply-accumulates per sample.
+    pub budget_macs: Option<usize>,
+}
+
+/// Sees the heads come, and may end the fit.
+pub trait Watch: Sync {
+    /// Head `k` is done, the `done`-th of `of`; `seconds` are left, as far as one can tell.
+    fn head(&self, _k: usize, _done: usize, _of: usize, _validation: f64, _seconds: f64) {}
+    /// A cycle over additive heads is done.
+    fn cycle(&self, _cycle: usize, _validation: f64) {}
+    /// A joint step over additive heads is done.
+    fn joint(&self, _step: usize, _validation: f64) {}
+    /// True to end the fit with [`FitError::Stopped`].
+    fn stop(&self) -> bool {
+        false
+    }
+}
+
+/// A finished ensemble.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Model and figures, as of any fit.
+    pub fit: fit::Outcome,
+    /// What there is to say beside them.
+    pub summary: Summary,
+}
+
+/// What there is to say about an ensemble beside its figures.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// Heads that failed and were left out.
+    pub failed: Vec<Failure>,
+    /// Heads before pruning and budgets.
+    pub heads_before: usize,
+    /// Bytes of the model before pruning and budgets.
+    pub flash_bytes_before: usize,
+    /// The fraction of all d-tuples of inputs inside some head of the model, where it can be counted.
+    pub coverage: Option<f64>,
+    /// What other choices would have given, in words.
+    pub hint: Option<String>,
+}
+
+/// Names of some inputs.
+fn subset_names(data: &Dataset, subset: &[usize]) -> Vec<String> {
+    subset.iter().map(|&c| data.inputs[c].clone()).collect()
+}
+
+/// Fits an ensemble.
+pub fn fit(
+    data: &Dataset,
+    judge: Judge<'_>,
+    options: &fit::Options,
+    ensemble: &Options,
+    watch: &dyn Watch,
+) -> Result<Outcome, FitError> {
+    options.check(judge)?;
+    data.check_memory(options.memory)?;
+    ensemble.check(data)?;
+    let material = Material::new(data, judge, options.memory)?;
+    let checkpoint = match &ensemble.checkpoint {
+        Some(folder) => Some(Checkpoint::open(folder, &ensemble.identity(data, judge, options))?),
+        None => None,
+    };
+    let planned = ensemble.plan(&material, options)?;
+    let chosen = match ensemble.combine {
+        Combine::Additive => add(&material, planned, options, ensemble, checkpoint.as_ref(), watch)?,
+        _ => weigh(&material, planned, options, ensemble, checkpoint.as_ref(), watch)?,
+    };
+    if watch.stop() {
+        return Err(FitError::Stopped);
+    }
+    finish(&material, chosen, options, ensemble)
+}
+
+/// Subsets known in advance, or found one by one.
+enum Plan {
+    Fixed(Vec<Vec<usize>>),
+    Adaptive(usize),
+}
+
+/// Heads with their weights, and what is known about them.
+struct Chosen {
+    heads: Vec<Head>,
+    weights: Vec<f64>,
+    failures: Vec<Failure>,
+    before: (usize, usize),
+    /// The networks of the model, and the samples they were fitted to.
+    fits: Vec<Fit>,
+    fitted: Lagged,
+    hint: Option<String>,
+}
+
+impl Options {
+    fn check(&self, data: &Dataset) -> Result<(), FitError> {
+        let p = data.inputs.len();
+        let refuse =
+            |option, found: String, expected: String| Err(FitError::Option { option, found, expected });
+        if let Strategy::Given(subsets) = &self.strategy {
+            let good = |s: &Vec<usize>| {
+                !s.is_empty() && s.windows(2).all(|w| w[0] < w[1]) && s.iter().all(|&c| c < p)
+            };
+            return match subsets.iter().position(|subset| !good(subset)) {
+                Some(k) => {
+                    refuse("--subsets", format!("list {}", k + 1), format!("distinct inputs of the {p}"))
+                }
+                None if subsets.is_empty() => refuse("--subsets", "no list".into(), "at least one".into()),
+                None => Ok(()),
+            };
+        }
+        if !(1..=p).contains(&self.subset_size) {
+            return refuse("--subset-size", self.subset_size.to_string(), format!("1 to the {p} inputs"));
+        }
+        match self.heads {
+            Some(0) => refuse("--heads", "0".into(), "at least 1".into()),
+            Some(count) if count > usize::from(u16::MAX) => {
+                refuse("--heads", count.to_string(), format!("at most {}", u16::MAX))
+            }
+            None if self.strategy != Strategy::Covering => {
+                refuse("--heads", "nothing".into(), "a number, or --subsets covering, which finds it".into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The settings that a checkpoint depends on, by the names their user knows.
+    fn identity(&self, data: &Dataset, judge: Judge<'_>, options: &fit::Options) -> Identity {
+        let judge = match judge {
+            Judge::End(fraction) => format!("the last {fraction} of each record"),
+            Judge::Folds(count) => format!("{count} folds"),
+            Judge::Data(other) => format!("data {:016x}", other.fingerprint()),
+        };
+        let s = &options.solve;
+        [
+            ("data", format!("{:016x}", data.fingerprint())),
+            ("validation on", judge),
+            ("--memory", options.memory.to_string()),
+            ("--degree", s.degree.to_string()),
+            ("--max-rank", s.max_rank.to_string()),
+            ("--tol", s.tolerance.to_string()),
+            ("--solver", format!("{:?}", s.solver)),
+            ("--ridge", format!("{:?}", s.ridge)),
+            ("--restarts", s.restarts.to_string()),
+            ("--seed", s.seed.to_string()),
+            ("--heads", format!("{:?}", self.heads)),
+            ("--subset-size", self.subset_size.to_string()),
+            ("--subsets", format!("{:?}", self.strategy)),
+            ("--combine", format!("{:?}", self.combine)),
+            ("version", env!("CARGO_PKG_VERSION").to_owned()),
+        ]
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
+    }
+
+    /// SelectSubsets.
+    fn plan(&self, material: &Material<'_>, options: &fit::Options) -> Result<Plan, FitError> {
+        let (p, size) = (material.inputs(), self.subset_size);
+        let mut draws = Draws::new(options.solve.seed);
+        let count = self.heads.unwrap_or(usize::from(u16::MAX));
+        Ok(Plan::Fixed(match &self.strategy {
+            Strategy::Given(subsets) => subsets.clone(),
+            Strategy::Random => subsets::random(p, size, count, &mut draws),
+            Strategy::Weighted => {
+                let samples = &material.parts[0].fit;
+                subsets::weighted(&relevance::relevance(&samples.x, &samples.y, p), size, count, &mut draws)
+            }
+            Strategy::Adaptive => return Ok(Plan::Adaptive(count.min(subsets::choose(p, size)))),
+            Strategy::Covering => {
+                let tuple = options.solve.degree.min(size);
+                if subsets::choose(p, tuple) > subsets::TUPLE_LIMIT {
+                    return Err(FitError::Option {
+                        option: "--subsets covering",
+                        found: format!("{} sets of {tuple} inputs", subsets::choose(p, tuple)),
+                        expected: format!(
+                            "at most {}; use random, weighted or adaptive",
+                            subsets::TUPLE_LIMIT
+                        ),
+                    });
+                }
+                let (found, fraction) = subsets::covering(p, size, tuple, count, &mut draws);
+                if self.heads.is_none() && fraction < 1.0 {
+                    return Err(FitError::Option {
+                        option: "--subsets covering",
+                        found: format!("more than {} heads", found.len()),
+                        expected: "--heads for a partial covering, or a larger --subset-size".into(),
+                    });
+                }
+                found
+            }
+        }))
+    }
+
+    /// What the budgets leave for heads, `rest` bytes going to everything else in the file.
+    fn room(&self, rest: usize) -> Room {
+        Room { flash: self.budget_flash.map(|budget| budget.saturating_sub(rest)), macs: self.budget_macs }
+    }
+
+    fn too_tight(&self, smallest: Cost, rest: usize) -> FitError {
+        FitError::Budget { flash: smallest.flash + rest, macs: smallest.macs }
+    }
+}
+
+/// The bytes and operations of a head in a model file.
+fn cost(head: &Head) -> Cost {
+    let train = &head.typical().train;
+    let words = 3 + (train.degree() + 1) + head.inputs.len() + train.parameters();
+    Cost { flash: 4 * words, macs: train.parameters() }
+}
+
+/// Heads that predict Y, weighted: `average` and `stack`.
+fn weigh(
+    material: &Material<'_>,
+    plan: Plan,
+    options: &fit::Options,
+    ensemble: &Options,
+    checkpoint: Option<&Checkpoint>,
+    watch: &dyn Watch,
+) -> Result<Chosen, FitError> {
+    let solve = &options.solve;
+    let (heads, failures) = match plan {
+        Plan::Fixed(subsets) => train_all(material, &subsets, solve, checkpoint, watch)?,
+        Plan::Adaptive(count) => {
+            train_adaptively(material, count, ensemble.subset_size, solve, checkpoint, watch)?
+        }
+    };
+    let (all, folds) = products(material, &heads);
+    let costs: Vec<Cost> = heads.iter().map(cost).collect();
+    let rest = file_bytes(material, &heads, options)? - costs.iter().map(|cost| cost.flash).sum::<usize>();
+    let before = (heads.len(), rest + costs.iter().map(|cost| cost.flash).sum::<usize>());
+    let room = ensemble.room(rest);
+    let selection = select(&all, &folds, ensemble.combine, &costs, &room);
+    let smallest = costs.iter().copied().min_by_key(|cost| cost.flash).unwrap_or(Cost { flash: 0, macs: 0 });
+    let selection = selection.ok_or_else(|| ensemble.too_tight(smallest, rest))?;
+    let hint = hint::for_weights(material, &all, &folds, ensemble.combine, options, watch);
+    let heads: Vec<Head> = selection.heads.iter().map(|&k| heads[k].clone()).collect();
+    let (fits, fitted) = if options.refit {
+        (refit_all(material, &heads, solve, checkpoint, watch)?, material.all())
+    } else {
+        (heads.iter().map(|head| head.typical().clone()).collect(), material.parts[0].fit.clone())
+    };
+    let weights = selection.weights.iter().copied().collect();
+    Ok(Chosen { heads, weights, failures, before, fits, fitted, hint })
+}
+
+/// Heads one after the other, each where the residual of those before it depends most.
+fn train_adaptively(
+    material: &Material<'_>,
+    count: usize,
+    size: usize,
+    options: &crate::solve::Options,
+    checkpoint: Option<&Checkpoint>,
+    watch: &dyn Watch,
+) -> Result<(Vec<Head>, Vec<Failure>), FitError> {
+    let part = &material.parts[0];
+    let rows = Rows::of(&part.fit, material.inputs());
+    let truth = DVector::from_column_slice(part.fit.y.as_slice());
+    let (mut subsets, mut results): (Vec<Vec<usize>>, Vec<Result<Head, FitError>>) = (Vec::new(), Vec::new());
+    let mut columns: Vec<DVector<f64>> = Vec::new();
+    let mut residual = part.fit.y.clone();
+    let start = std::time::Instant::now();
+    for k in 0..count {
+        let table = relevance::dependence(rows.x, &residual, material.inputs());
+        let Some(subset) = relevance::strongest(&table, size, &subsets) else { break };
+        let result = heads::train(material, k, &subset, options, checkpoint, watch);
+        if let Ok(head) = &result {
+            let prediction = head.fits[0].train.evaluate(&features(&rows, &subset));
+            columns.push(DVector::from_column_slice(prediction.as_slice()));
+            let matrix = DMatrix::from_columns(&columns);
+            let mut products = weights::Products::new(columns.len());
+            products.add(&matrix, &truth);
+            let left = &truth - matrix * weights::stack(&products, &[]);
+            residual = DMatrix::from_column_slice(residual.nrows(), residual.ncols(), left.as_slice());
+            let rest = start.elapsed().as_secs_f64() / (k + 1) as f64 * (count - k - 1) as f64;
+            watch.head(k, k + 1, count, head.validation(), rest);
+        }
+        subsets.push(subset);
+        results.push(result);
+    }
+    heads::sort_out(material, &subsets, results)
+}
+
+/// Additive heads.
+fn add(
+    material: &Material<'_>,
+    plan: Plan,
+    options: &fit::Options,
+    ensemble: &Options,
+    checkpoint: Option<&Checkpoint>,
+    watch: &dyn Watch,
+) -> Result<Chosen, FitError> {
+    let solve = &options.solve;
+    let p = material.inputs();
+    let mut added = match plan {
+        Plan::Fixed(subsets) => {
+            let next = |k: usize, _: &DMatrix<f64>| subsets.get(k).cloned();
+            additive::train(material, subsets.len(), next, solve, checkpoint, watch)?
+        }
+        Plan::Adaptive(count) => {
+            let mut taken: Vec<Vec<usize>> = Vec::new();
+            let next = |_: usize, left: &DMatrix<f64>| {
+                let table = relevance::dependence(&material.parts[0].fit.x, left, p);
+                let subset = relevance::strongest(&table, ensemble.subset_size, &taken)?;
+                taken.push(subset.clone());
+                Some(subset)
+            };
+            additive::train(material, count, next, solve, checkpoint, watch)?
+        }
+    };
+    let costs: Vec<Cost> = added.heads.iter().map(cost).collect();
+    let all_flash = costs.iter().map(|cost| cost.flash).sum::<usize>();
+    let rest = file_bytes(material, &added.heads, options)? - all_flash;
+    let before = (added.heads.len(), rest + all_flash);
+    let room = ensemble.room(rest);
+    let (all, _) = products(material, &added.heads);
+    let mut kept: Vec<usize> =
+        (0..costs.len()).filter(|&k| all.gram[(k, k)] > (1e-4_f64).powi(2) * all.square).collect();
+    // The heads that say most for their cost.
+    kept.sort_by(|&a, &b| {
+        let value = |k: usize| all.gram[(k, k)] / costs[k].flash as f64;
+        value(b).total_cmp(&value(a)).then(a.cmp(&b))
+    });
+    while !room.holds(kept.iter().map(|&k| costs[k])) && kept.pop().is_some() {}
+    if kept.is_empty() {
+        let smallest =
+            costs.iter().copied().min_by_key(|cost| cost.flash).unwrap_or(Cost { flash: 0, macs: 0 });
+        return Err(ensemble.too_tight(smallest, rest));
+    }
+    kept.sort_unstable();
+    if kept.len() < costs.len() {
+        // The others take over what the dropped heads did.
+        let subsets: Vec<Vec<usize>> = kept.iter().map(|&k| added.heads[k].inputs.clone()).collect();
+        let next = |k: usize, _: &DMatrix<f64>| subsets.get(k).cloned();
+        let failures = std::mem::take(&mut added.failures);
+        added = additive::train(material, subsets.len(), next, solve, checkpoint, watch)?;
+        added.failures.splice(0..0, failures);
+    }
+    let hint = hint::for_additive(material, added.heads[0].validation(), options, watch);
+    let (fits, fitted) = if options.refit {
+        let all = material.all();
+        (additive::refit(&all, p, &added, solve, checkpoint, watch)?, all)
+    } else {
+        (added.heads.iter().map(|head| head.fits[0].clone()).collect(), material.parts[0].fit.clone())
+    };
+    let weights = vec![1.0; fits.len()];
+    Ok(Chosen { heads: added.heads, weights, failures: added.failures, before, fits, fitted, hint })
+}
+
+/// What the model says of itself.
+fn note(heads: usize, combine: Combine, samples: usize, nrmse: f64) -> String {
+    let combine = match combine {
+        Combine::Average => "average",
+        Combine::Stack => "stack",
+        Combine::Additive => "additive",
+    };
+    format!("{heads} heads, {combine}, {samples} samples, validation NRMSE {nrmse:.4}")
+}
+
+/// The model file of these heads as they are, with the longest note it can have.
+fn file_bytes(material: &Material<'_>, heads: &[Head], options: &fit::Options) -> Result<usize, FitError> {
+    let parts: Vec<HeadPart<'_>> = heads
+        .iter()
+        .map(|head| HeadPart { inputs: head.inputs.clone(), weight: 0.0, train: &head.typical().train })
+        .collect();
+    let model = frame(material, &[], options, note(heads.len(), Combine::Additive, material.data.len(), 1e3))
+        .model(&parts);
+    model.to_bytes().map(|bytes| bytes.len()).map_err(|error| FitError::Model(error.to_string()))
+}
+
+fn frame<'a>(
+    material: &'a Material<'_>,
+    residual: &'a [f64],
+    options: &fit::Options,
+    note: String,
+) -> Frame<'a> {
+    Frame {
+        data: material.data,
+        scaling: &material.scaling,
+        residual,
+        memory: options.memory,
+        degree: options.solve.degree,
+        range: options.range,
+        seed: options.solve.seed,
+        note,
+    }
+}
+
+/// The weighted sum of some networks, physical units.
+fn predict(
+    material: &Material<'_>,
+    rows: &Rows<'_>,
+    parts: &[(&[usize], f64, &crate::tt::TensorTrain)],
+) -> DMatrix<f64> {
+    let predictions: Vec<DMatrix<f64>> = parts
+        .par_iter()
+        .map(|(inputs, weight, train)| train.evaluate(&features(rows, inputs)) * *weight)
+        .collect();
+    let zero = DMatrix::zeros(rows.y.nrows(), rows.y.ncols());
+    let mut sum = predictions.into_iter().fold(zero, |sum, prediction| sum + prediction);
+    for (mut column, map) in sum.column_iter_mut().zip(&material.scaling.outputs) {
+        column.apply(|value| *value = map.restore(*value));
+    }
+    sum
+}
+
+/// Figures and model.
+fn finish(
+    material: &Material<'_>,
+    chosen: Chosen,
+    options: &fit::Options,
+    ensemble: &Options,
+) -> Result<Outcome, FitError> {
+    let Chosen { heads, weights, failures, before, fits, fitted, hint } = chosen;
+    let p = material.inputs();
+    let outputs = &material.data.outputs;
+
+    let (mut truth, mut prediction) = (Vec::new(), Vec::new());
+    for (k, part) in material.parts.iter().enumerate() {
+        let parts: Vec<_> =
+            heads.iter().zip(&weights).map(|(head, &w)| (&head.inputs[..], w, &head.fits[k].train)).collect();
+        truth.push(material.judged.outputs_at(&part.judge.rows));
+        prediction.push(predict(material, &Rows::of(&part.judge, p), &parts));
+    }
+    let stacked = |parts: &[DMatrix<f64>]| {
+        let rows: Vec<_> = parts.iter().flat_map(|part| part.row_iter()).collect();
+        DMatrix::from_rows(&rows)
+    };
+    let validation = Metrics::new(outputs, &stacked(&truth), &stacked(&prediction));
+
+    let networks: Vec<crate::tt::TensorTrain> = fits
+        .iter()
+        .map(|fit| {
+            let mut train = fit.train.clone();
+            // The gauge with the least cancellation: rounding to f32 costs the fewest digits in it.
+            train.balance();
+            train
+        })
+        .collect();
+    let parts: Vec<_> = heads
+        .iter()
+        .zip(&weights)
+        .zip(&networks)
+        .map(|((head, &w), train)| (&head.inputs[..], w, train))
+        .collect();
+    let train = predict(material, &Rows::of(&fitted, p), &parts);
+    let train = Metrics::new(outputs, &material.data.outputs_at(&fitted.rows), &train);
+
+    let residual: Vec<f64> = validation.outputs.iter().map(|output| output.rmse).collect();
+    let note = note(heads.len(), ensemble.combine, train.samples, validation.nrmse);
+    let head_parts: Vec<HeadPart<'_>> = heads
+        .iter()
+        .zip(&weights)
+        .zip(&networks)
+        .map(|((head, &weight), train)| HeadPart { inputs: head.inputs.clone(), weight, train })
+        .collect();
+    let model: Model = frame(material, &residual, options, note).model(&head_parts);
+    let reports = heads.iter().zip(&weights).zip(&fits).map(|((head, &weight), fit)| HeadReport {
+        inputs: subset_names(material.data, &head.inputs),
+        ranks: fit.train.ranks(),
+        weight,
+        train_residual: fit.train_residual,
+        val_residual: head.validation(),
+        ridge: fit.ridge,
+        sweeps: fit.sweeps,
+        seconds: head.seconds,
+    });
+    let subsets: Vec<Vec<usize>> = heads.iter().map(|head| head.inputs.clone()).collect();
+    let coverage = subsets::coverage(p, options.solve.degree.min(p), &subsets);
+    let fit = fit::Outcome { model, train, validation, heads: reports.collect() };
+    let (heads_before, flash_bytes_before) = before;
+    Ok(Outcome {
+        fit,
+        summary: Summary { failed: failures, heads_before, flash_bytes_before, coverage, hint },
+    })
+}

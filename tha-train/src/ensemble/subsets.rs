@@ -1,0 +1,304 @@
+//! SelectSubsets of Algorithm 1: which inputs each head sees.
+//!
+//! A d-fold product of inputs can only be represented by a head that sees all of them, so the strategies differ in
+//! what they do about products: leave them to chance (`random`, `weighted`), make sure of all of them (`covering`), or
+//! look for the ones that are missing (`adaptive`, in [`super::adaptive`]).
+
+use crate::tt::Normal;
+use std::collections::BTreeSet;
+
+/// How the subsets are chosen.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Strategy {
+    /// At random, without duplicates, every input used when there is room.
+    #[default]
+    Random,
+    /// At random, by relevance to what a linear model leaves.
+    Weighted,
+    /// Every d-tuple of inputs inside some subset, by a greedy covering design.
+    Covering,
+    /// One after the other, where the residual of the ensemble so far depends most.
+    Adaptive,
+    /// Given, each strictly increasing.
+    Given(Vec<Vec<usize>>),
+}
+
+/// Uniform numbers from the project's normal deviates, for draws.
+pub(super) struct Draws(Normal);
+
+impl Draws {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(Normal::new(seed))
+    }
+
+    /// Exponentially distributed with mean 1: half the sum of two squared normals.
+    pub(super) fn exponential(&mut self) -> f64 {
+        0.5 * (self.0.draw().powi(2) + self.0.draw().powi(2))
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        // exp(-Exponential) is uniform.
+        (((-self.exponential()).exp() * n as f64) as usize).min(n - 1)
+    }
+
+    fn shuffle(&mut self, items: &mut [usize]) {
+        for k in (1..items.len()).rev() {
+            items.swap(k, self.below(k + 1));
+        }
+    }
+}
+
+/// C(n, k), at most `usize::MAX`.
+pub(super) fn choose(n: usize, k: usize) -> usize {
+    let mut result: u128 = 1;
+    for i in 0..k.min(n) {
+        result = result * (n - i) as u128 / (i + 1) as u128;
+        if result > usize::MAX as u128 {
+            return usize::MAX;
+        }
+    }
+    if k > n { 0 } else { result as usize }
+}
+
+/// `count` subsets of `size` of `p` inputs, dealt from shuffled decks: after p / size of them every input was used.
+pub(super) fn random(p: usize, size: usize, count: usize, draws: &mut Draws) -> Vec<Vec<usize>> {
+    let count = count.min(choose(p, size));
+    let mut subsets = Vec::new();
+    let mut seen = BTreeSet::new();
+    let mut deck: Vec<usize> = Vec::new();
+    while subsets.len() < count {
+        let mut subset = BTreeSet::new();
+        while subset.len() < size {
+            if deck.is_empty() {
+                deck = (0..p).collect();
+                draws.shuffle(&mut deck);
+            }
+            // A card that the hand holds already goes to the bottom of the deck.
+            match deck.iter().rposition(|card| !subset.contains(card)) {
+                Some(at) => {
+                    subset.insert(deck.remove(at));
+                }
+                None => deck.clear(),
+            }
+        }
+        let mut subset: Vec<usize> = subset.into_iter().collect();
+        // A duplicate is replaced by a fresh draw; the deck goes on, so that coverage does not suffer.
+        while !seen.insert(subset.clone()) {
+            let mut all: Vec<usize> = (0..p).collect();
+            draws.shuffle(&mut all);
+            subset = all[..size].to_vec();
+            subset.sort_unstable();
+        }
+        subsets.push(subset);
+    }
+    subsets
+}
+
+/// `count` subsets drawn without replacement with probability proportional to `relevance`, without duplicates.
+pub(super) fn weighted(relevance: &[f64], size: usize, count: usize, draws: &mut Draws) -> Vec<Vec<usize>> {
+    let p = relevance.len();
+    let count = count.min(choose(p, size));
+    // A tenth is spread evenly: no input is beyond reach, and every subset is drawn sooner or later.
+    let total: f64 = relevance.iter().sum();
+    let weight = |c: usize| if total > 0.0 { 0.9 * relevance[c] / total } else { 0.0 } + 0.1 / p as f64;
+    let mut seen = BTreeSet::new();
+    let mut subsets = Vec::new();
+    while subsets.len() < count {
+        // Efraimidis and Spirakis: the smallest Exponential / weight win.
+        let mut keys: Vec<(f64, usize)> = (0..p).map(|c| (draws.exponential() / weight(c), c)).collect();
+        keys.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut subset: Vec<usize> = keys[..size].iter().map(|key| key.1).collect();
+        subset.sort_unstable();
+        if seen.insert(subset.clone()) {
+            subsets.push(subset);
+        }
+    }
+    subsets
+}
+
+/// Tuples beyond which a covering design is not attempted.
+pub(super) const TUPLE_LIMIT: usize = 4_000_000;
+/// Candidates for each subset of a covering design.
+const TRIES: usize = 24;
+
+/// Subsets until every t-tuple of the `p` inputs lies inside one of them, or `most` of them; and the fraction of the
+/// tuples that do. Greedy: each subset is grown input by input from a tuple not covered yet, always by the input that
+/// completes the most new tuples; the best of several such subsets is kept.
+pub(super) fn covering(
+    p: usize,
+    size: usize,
+    t: usize,
+    most: usize,
+    draws: &mut Draws,
+) -> (Vec<Vec<usize>>, f64) {
+    let t = t.min(size);
+    let tuples = choose(p, t);
+    let mut covered = vec![false; tuples];
+    let mut open = tuples;
+    let mut next_open = 0;
+    let mut subsets: Vec<Vec<usize>> = Vec::new();
+    while open > 0 && subsets.len() < most {
+        while covered[next_open] {
+            next_open += 1;
+        }
+        let mut best: (usize, Vec<usize>) = (0, Vec::new());
+        for attempt in 0..TRIES {
+            // The first open tuple for sure; others at random.
+            let mut start = next_open;
+            if attempt > 0 {
+                let from = draws.below(tuples);
+                start = (from..tuples).chain(0..from).find(|&k| !covered[k]).unwrap_or(next_open);
+            }
+            let mut subset = unrank(start, p, t);
+            while subset.len() < size {
+                let mut order: Vec<usize> = (0..p).filter(|c| !subset.contains(c)).collect();
+                draws.shuffle(&mut order);
+                let gain = |c: usize| new_tuples(&subset, c, t, &covered);
+                let Some(choice) = order.iter().copied().max_by_key(|&c| gain(c)) else { break };
+                subset.push(choice);
+            }
+            let mut count = 0;
+            combinations(subset.len(), t, |pick| {
+                let mut tuple: Vec<usize> = pick.iter().map(|&k| subset[k]).collect();
+                tuple.sort_unstable();
+                count += usize::from(!covered[rank(&tuple)]);
+            });
+            if count > best.0 {
+                best = (count, subset);
+            }
+        }
+        let mut subset = best.1;
+        subset.sort_unstable();
+        combinations(size, t, |pick| {
+            let tuple: Vec<usize> = pick.iter().map(|&k| subset[k]).collect();
+            let at = rank(&tuple);
+            open -= usize::from(!covered[at]);
+            covered[at] = true;
+        });
+        subsets.push(subset);
+    }
+    (subsets, 1.0 - open as f64 / tuples as f64)
+}
+
+/// The fraction of all t-tuples of inputs that lie inside some subset.
+pub(super) fn coverage(p: usize, t: usize, subsets: &[Vec<usize>]) -> Option<f64> {
+    let tuples = choose(p, t);
+    if tuples > TUPLE_LIMIT || tuples == 0 {
+        return None;
+    }
+    let mut covered = vec![false; tuples];
+    for subset in subsets {
+        combinations(subset.len(), t, |pick| {
+            let tuple: Vec<usize> = pick.iter().map(|&k| subset[k]).collect();
+            covered[rank(&tuple)] = true;
+        });
+    }
+    Some(covered.iter().filter(|&&c| c).count() as f64 / tuples as f64)
+}
+
+/// How many open t-tuples `input` completes together with t - 1 members of `subset`.
+fn new_tuples(subset: &[usize], input: usize, t: usize, covered: &[bool]) -> usize {
+    let mut count = 0;
+    combinations(subset.len(), t - 1, |pick| {
+        let mut tuple: Vec<usize> = pick.iter().map(|&k| subset[k]).collect();
+        tuple.push(input);
+        tuple.sort_unstable();
+        count += usize::from(!covered[rank(&tuple)]);
+    });
+    count
+}
+
+/// Calls `visit` with every increasing choice of `k` of 0..n.
+fn combinations(n: usize, k: usize, mut visit: impl FnMut(&[usize])) {
+    if k > n {
+        return;
+    }
+    let mut pick: Vec<usize> = (0..k).collect();
+    loop {
+        visit(&pick);
+        let Some(at) = (0..k).rev().find(|&i| pick[i] < n - k + i) else { return };
+        pick[at] += 1;
+        for i in at + 1..k {
+            pick[i] = pick[i - 1] + 1;
+        }
+    }
+}
+
+/// The position of an increasing tuple in colexicographic order: the sum of C(c_i, i + 1).
+fn rank(tuple: &[usize]) -> usize {
+    tuple.iter().enumerate().map(|(i, &c)| choose(c, i + 1)).sum()
+}
+
+/// The increasing tuple at a position.
+fn unrank(mut position: usize, p: usize, t: usize) -> Vec<usize> {
+    let mut tuple = vec![0; t];
+    let mut high = p;
+    for i in (0..t).rev() {
+        while choose(high - 1, i + 1) > position {
+            high -= 1;
+        }
+        high -= 1;
+        tuple[i] = high;
+        position -= choose(high, i + 1);
+    }
+    tuple
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_count_through_all_tuples() {
+        for (p, t) in [(5, 1), (6, 2), (7, 3), (6, 6)] {
+            let mut next = BTreeSet::new();
+            combinations(p, t, |pick| {
+                next.insert(rank(pick));
+                assert_eq!(unrank(rank(pick), p, t), pick);
+            });
+            assert_eq!(next, (0..choose(p, t)).collect());
+        }
+    }
+
+    #[test]
+    fn random_subsets_are_distinct_and_use_every_input() {
+        for (p, size, count) in [(16, 4, 24), (7, 3, 3), (5, 5, 9), (6, 2, 100), (100, 4, 25)] {
+            let subsets = random(p, size, count, &mut Draws::new(1));
+            assert_eq!(subsets.len(), count.min(choose(p, size)));
+            assert_eq!(subsets.iter().collect::<BTreeSet<_>>().len(), subsets.len());
+            assert!(subsets.iter().all(|s| s.len() == size && s.windows(2).all(|w| w[0] < w[1])));
+            if count * size >= p {
+                let used: BTreeSet<_> = subsets.iter().flatten().collect();
+                assert_eq!(used.len(), p, "{p} {size} {count}");
+            }
+            assert_eq!(subsets, random(p, size, count, &mut Draws::new(1)));
+        }
+    }
+
+    #[test]
+    fn weighted_subsets_favour_relevant_inputs() {
+        let mut relevance = vec![0.01; 20];
+        relevance[3] = 5.0;
+        relevance[11] = 5.0;
+        let subsets = weighted(&relevance, 3, 40, &mut Draws::new(2));
+        let uses = |c: usize| subsets.iter().filter(|s| s.contains(&c)).count();
+        assert!(uses(3) > 25 && uses(11) > 25 && uses(5) < 15, "{} {} {}", uses(3), uses(11), uses(5));
+        assert_eq!(weighted(&[1.0, 0.0, 0.0], 2, 10, &mut Draws::new(3)).len(), 3, "all there are");
+    }
+
+    #[test]
+    fn coverings_cover() {
+        for (p, size, t, at_most) in
+            [(12, 4, 2, 16), (16, 4, 2, 28), (9, 3, 2, 15), (8, 4, 3, 18), (5, 5, 3, 1)]
+        {
+            let (subsets, fraction) = covering(p, size, t, usize::MAX, &mut Draws::new(4));
+            assert_eq!(fraction, 1.0);
+            assert_eq!(coverage(p, t, &subsets), Some(1.0));
+            assert!(subsets.len() <= at_most, "{p} {size} {t}: {} subsets", subsets.len());
+        }
+        let (subsets, fraction) = covering(12, 4, 2, 5, &mut Draws::new(5));
+        assert_eq!(subsets.len(), 5);
+        assert!(fraction > 0.4 && fraction < 0.5, "{fraction}");
+        assert_eq!(coverage(12, 2, &subsets), Some(fraction));
+    }
+}

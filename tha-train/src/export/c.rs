@@ -1,0 +1,136 @@
+//! C99: the arithmetic of tha-core's `FORMAT.md` in a header and a source file, with the model as tables.
+//!
+//! `runtime.h` and `runtime.c` are the text; `@words@` in it are replaced. Coefficients are written as hexadecimal
+//! floats, which every C99 compiler reads to the bit.
+
+use super::{SourceFile, comment};
+use tha_core::build::{Head, ModelSpec};
+use tha_core::{NonFinitePolicy, RangePolicy};
+
+/// Sums that the C code adds up side by side.
+const BLOCK: usize = 4;
+
+/// The files `name`.h and `name`.c for a model.
+#[must_use]
+pub fn c(name: &str, spec: &ModelSpec) -> [SourceFile; 2] {
+    let sums = |head: &Head| head.cores.iter().map(|core| core.left * core.right).sum::<usize>();
+    let most = |of: &dyn Fn(&Head) -> usize| spec.heads.iter().map(of).max().unwrap_or(0).max(1);
+    let gathered =
+        |head: &Head| if head.inputs.len() < spec.inputs.len() { head.inputs.len() * spec.memory } else { 0 };
+    let (features, most_sums) = (most(&gathered), most(&sums));
+    let rank = most(&|head| head.cores.iter().map(|core| core.left).max().unwrap_or(0));
+    let (p, window) = (spec.inputs.len(), spec.inputs.len() * spec.memory);
+    let state_bytes = p.next_multiple_of(4) + 4 * (4 + 3 * window + features + most_sums + 2 * rank);
+    let ranks = |head: &Head| {
+        let lefts = head.cores.iter().map(|core| core.left.to_string());
+        lefts.chain(["1".into()]).collect::<Vec<_>>().join(", ")
+    };
+    let names = |names: Vec<&str>| comment(&names.join(", "));
+    let inputs = spec.inputs.iter().map(|c| [c.offset, c.gain, c.low, c.high].map(hex).join(", "));
+    let outputs = spec.outputs.iter().map(|c| [c.offset, c.scale].map(hex).join(", "));
+    let flag = |set: bool| if set { "1" } else { "0" }.to_owned();
+    let words: Vec<(&str, String)> = vec![
+        ("name", name.into()),
+        ("NAME", name.to_uppercase()),
+        ("inputs", p.to_string()),
+        ("outputs", spec.outputs.len().to_string()),
+        ("memory", spec.memory.to_string()),
+        ("degree", spec.degree.to_string()),
+        ("heads", spec.heads.len().to_string()),
+        ("tool", comment(&spec.provenance.tool)),
+        ("input_names", names(spec.inputs.iter().map(|channel| channel.name.as_str()).collect())),
+        ("output_names", names(spec.outputs.iter().map(|channel| channel.name.as_str()).collect())),
+        ("state_bytes", state_bytes.to_string()),
+        ("features", features.to_string()),
+        ("sums", most_sums.to_string()),
+        ("rank", rank.to_string()),
+        ("clamp", flag(spec.range == RangePolicy::Clamp)),
+        ("refuse", flag(spec.non_finite == NonFinitePolicy::Refuse)),
+        ("input_table", rows(inputs.map(|row| format!("{{{row}}}")))),
+        ("output_table", rows(outputs.map(|row| format!("{{{row}}}")))),
+        ("weight_table", rows(spec.heads.iter().map(|head| hex(head.weight)))),
+        ("size_table", rows(spec.heads.iter().map(|head| head.inputs.len().to_string()))),
+        ("subset_table", rows(spec.heads.iter().map(|head| list(&head.inputs)))),
+        ("rank_table", rows(spec.heads.iter().map(ranks))),
+        ("sum_table", rows(spec.heads.iter().map(|head| sums(head).to_string()))),
+        ("core_table", rows(spec.heads.iter().flat_map(coefficients))),
+    ];
+    let file = |ending: &str, template: &str| SourceFile {
+        name: format!("{name}.{ending}"),
+        text: fill(template, &words),
+    };
+    [file("h", include_str!("runtime.h")), file("c", include_str!("runtime.c"))]
+}
+
+/// Replaces every `@word@`.
+fn fill(template: &str, words: &[(&str, String)]) -> String {
+    let mut text = String::with_capacity(2 * template.len());
+    for (k, piece) in template.split('@').enumerate() {
+        let value = if k % 2 == 1 { words.iter().find(|(word, _)| *word == piece) } else { None };
+        text.push_str(value.map_or(piece, |(_, value)| value));
+    }
+    text
+}
+
+/// One line per item.
+fn rows(items: impl Iterator<Item = String>) -> String {
+    items.map(|item| format!("    {item},\n")).collect()
+}
+
+fn list(numbers: &[usize]) -> String {
+    numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// The coefficients of a head, a line per block and feature: the sums of V_d first, of V_1 last.
+fn coefficients(head: &Head) -> Vec<String> {
+    let mut sums: Vec<Vec<f32>> = Vec::new();
+    for core in head.cores.iter().rev() {
+        for (a, b) in (0..core.left).flat_map(|a| (0..core.right).map(move |b| (a, b))) {
+            sums.push((0..core.q).map(|i| core.data[(a * core.q + i) * core.right + b]).collect());
+        }
+    }
+    let (blocks, rest) = sums.split_at(sums.len() / BLOCK * BLOCK);
+    let line = |values: Vec<f32>| values.into_iter().map(hex).collect::<Vec<_>>().join(", ");
+    let mut lines = Vec::new();
+    for block in blocks.chunks(BLOCK) {
+        lines.extend((0..block[0].len()).map(|i| line(block.iter().map(|sum| sum[i]).collect())));
+    }
+    lines.extend(rest.iter().map(|sum| line(sum.clone())));
+    lines
+}
+
+/// A float to the bit, as C99 writes it: `0x1.8p+1f`.
+fn hex(value: f32) -> String {
+    let bits = value.to_bits();
+    let sign = if bits >> 31 == 1 { "-" } else { "" };
+    let (exponent, fraction) = ((bits >> 23 & 0xff) as i32, (bits & 0x7f_ffff) << 1);
+    match (exponent, fraction) {
+        (0, 0) => format!("{sign}0.0f"),
+        (0, _) => format!("{sign}0x0.{fraction:06x}p-126f"),
+        _ => format!("{sign}0x1.{fraction:06x}p{:+}f", exponent - 127),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floats_to_the_bit() {
+        for (value, expected) in [
+            (0.0, "0.0f"),
+            (-0.0, "-0.0f"),
+            (3.0, "0x1.800000p+1f"),
+            (-0.1, "-0x1.99999ap-4f"),
+            (1e-45, "0x0.000002p-126f"),
+            (f32::MAX, "0x1.fffffep+127f"),
+        ] {
+            assert_eq!(hex(value), expected);
+        }
+    }
+
+    #[test]
+    fn words_are_replaced() {
+        assert_eq!(fill("a @b@ c@b@", &[("b", "x".into())]), "a x cx");
+    }
+}

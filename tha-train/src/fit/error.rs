@@ -1,0 +1,82 @@
+//! Why a fit could not be made.
+
+use crate::data::DataError;
+use crate::solve::SolveError;
+
+/// A fit that could not be made; the message is one line.
+#[derive(Debug, thiserror::Error)]
+pub enum FitError {
+    /// An option out of range.
+    #[error("{option}: {found} is out of range; expected {expected}")]
+    Option {
+        /// The option.
+        option: &'static str,
+        /// Its value.
+        found: String,
+        /// What would be fine.
+        expected: String,
+    },
+    /// More than this machine can hold.
+    #[error("{what} would take {needed:.1} GB, but only {available:.1} GB are free; {remedy}")]
+    TooBig {
+        /// What is too big.
+        what: &'static str,
+        /// Gigabytes needed.
+        needed: f64,
+        /// Gigabytes there are.
+        available: f64,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// Data that cannot be used.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// The solver gave up.
+    #[error(transparent)]
+    Solve(SolveError),
+    /// A checkpoint folder that cannot be used.
+    #[error("checkpoint {folder}: {reason}")]
+    Checkpoint {
+        /// The folder.
+        folder: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// No head of an ensemble could be trained.
+    #[error("no head could be trained; the last one said: {reason}")]
+    NoHead {
+        /// The reason of one of them.
+        reason: String,
+    },
+    /// Choices that exclude each other.
+    #[error("{reason}")]
+    Combination {
+        /// What to change.
+        reason: &'static str,
+    },
+    /// Budgets that not even one head fits.
+    #[error(
+        "no head fits the budget: the smallest model takes {flash} bytes and {macs} multiply-accumulates; raise the budget, or lower --max-rank, --memory or --subset-size"
+    )]
+    Budget {
+        /// Bytes of the smallest model.
+        flash: usize,
+        /// Its multiply-accumulates per sample.
+        macs: usize,
+    },
+    /// A model that the file format cannot hold.
+    #[error("{0}")]
+    Model(String),
+    /// The observer asked to stop.
+    #[error("interrupted; no incomplete file was left")]
+    Stopped,
+}
+
+impl From<SolveError> for FitError {
+    fn from(error: SolveError) -> Self {
+        match error {
+            SolveError::Stopped => Self::Stopped,
+            error => Self::Solve(error),
+        }
+    }
+}

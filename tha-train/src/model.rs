@@ -1,0 +1,295 @@
+//! Model files on the host: trains to a `.tha` file and back, and batch prediction from it.
+//!
+//! The prediction uses the file's f32 numbers in f64 arithmetic and obeys the file's range policy; it is what the
+//! device's stream is measured against.
+
+use crate::data::{Columns, Dataset, InputMap, OutputMap, Scaling};
+use crate::metrics::Metrics;
+use crate::tt::{Core, TensorTrain};
+use nalgebra::DMatrix;
+use std::path::Path;
+use tha_core::build::{self, BuildError, Head, InputChannel, ModelSpec, OutputChannel, Provenance};
+use tha_core::{NonFinitePolicy, ParseError, RangePolicy};
+
+/// A model file that cannot be read or written; the message is one line.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// The file cannot be opened or read.
+    #[error("{path}: cannot be read: {reason}")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// The operating system's words.
+        reason: String,
+    },
+    /// The file is not a model.
+    #[error("{path}: {reason}")]
+    Refused {
+        /// The file.
+        path: String,
+        /// What the decoder found.
+        reason: ParseError,
+    },
+    /// The model does not fit the file format.
+    #[error("the model does not fit a file: {0}")]
+    Build(#[from] BuildError),
+}
+
+/// A model file, ready to predict.
+#[derive(Clone, Debug)]
+pub struct Model {
+    spec: ModelSpec,
+    trains: Vec<TensorTrain>,
+}
+
+/// Rows that are predicted together: their lag windows fit a cache.
+const BLOCK: usize = 4096;
+
+impl Model {
+    /// A model from its parts.
+    pub fn new(spec: ModelSpec) -> Self {
+        let train = |head: &Head| {
+            let widen = |core: &build::Core| Core {
+                left: core.left,
+                q: core.q,
+                right: core.right,
+                data: core.data.iter().copied().map(f64::from).collect(),
+            };
+            TensorTrain { cores: head.cores.iter().map(widen).collect() }
+        };
+        Self { trains: spec.heads.iter().map(train).collect(), spec }
+    }
+
+    /// Reads a `.tha` file.
+    pub fn read(path: &Path) -> Result<Self, ModelError> {
+        let name = path.display().to_string();
+        let bytes = std::fs::read(path)
+            .map_err(|error| ModelError::Unreadable { path: name.clone(), reason: error.to_string() })?;
+        let spec =
+            ModelSpec::from_bytes(&bytes).map_err(|reason| ModelError::Refused { path: name, reason })?;
+        Ok(Self::new(spec))
+    }
+
+    /// The bytes of the `.tha` file.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, ModelError> {
+        Ok(self.spec.to_bytes()?)
+    }
+
+    /// The contents of the file.
+    pub fn spec(&self) -> &ModelSpec {
+        &self.spec
+    }
+
+    /// The columns of a data file that this model reads, with its outputs when they are to be compared.
+    pub fn columns(&self, with_outputs: bool) -> Columns {
+        Columns::Named {
+            inputs: self.spec.inputs.iter().map(|channel| channel.name.clone()).collect(),
+            outputs: if with_outputs { self.output_names() } else { Vec::new() },
+        }
+    }
+
+    /// Names of the outputs.
+    pub fn output_names(&self) -> Vec<String> {
+        self.spec.outputs.iter().map(|channel| channel.name.clone()).collect()
+    }
+
+    /// Coefficients in all heads; also the multiply-accumulates per sample, the sum of r_{k-1} q r_k.
+    pub fn parameters(&self) -> usize {
+        self.trains.iter().map(TensorTrain::parameters).sum()
+    }
+
+    /// Predicts the outputs at the given rows, physical units, N x l. The data must have been read with
+    /// [`Model::columns`], and each row must have M-1 rows of its record before it.
+    pub fn predict(&self, data: &Dataset, rows: &[usize]) -> DMatrix<f64> {
+        let mut prediction = DMatrix::zeros(rows.len(), self.spec.outputs.len());
+        for (block, rows) in rows.chunks(BLOCK).enumerate() {
+            let mut sum = DMatrix::zeros(rows.len(), self.spec.outputs.len());
+            for (head, train) in self.spec.heads.iter().zip(&self.trains) {
+                sum += train.evaluate(&self.windows(data, &head.inputs, rows)) * f64::from(head.weight);
+            }
+            for (mut column, channel) in sum.column_iter_mut().zip(&self.spec.outputs) {
+                let map = OutputMap { offset: channel.offset, scale: channel.scale };
+                column.apply(|value| *value = map.restore(*value));
+            }
+            prediction.rows_mut(block * BLOCK, rows.len()).copy_from(&sum);
+        }
+        prediction
+    }
+
+    /// Compares the prediction with the outputs of the data, over all rows that have a whole window.
+    pub fn evaluate(&self, data: &Dataset) -> Metrics {
+        let rows = data.scored_rows(self.spec.memory);
+        Metrics::new(&self.output_names(), &data.outputs_at(&rows), &self.predict(data, &rows))
+    }
+
+    /// Standardised lag windows of a head's inputs, clamped where the model says so.
+    fn windows(&self, data: &Dataset, inputs: &[usize], rows: &[usize]) -> DMatrix<f64> {
+        let mut x = DMatrix::from_element(rows.len(), inputs.len() * self.spec.memory + 1, 1.0);
+        for (k, &input) in inputs.iter().enumerate() {
+            let channel = &self.spec.inputs[input];
+            let map = InputMap { offset: channel.offset, gain: channel.gain };
+            let (low, high) = match self.spec.range {
+                RangePolicy::Clamp => (f64::from(channel.low), f64::from(channel.high)),
+                RangePolicy::Pass => (f64::NEG_INFINITY, f64::INFINITY),
+            };
+            let column = &data.u[input];
+            for lag in 0..self.spec.memory {
+                for (value, &row) in x.column_mut(1 + lag * inputs.len() + k).iter_mut().zip(rows) {
+                    *value = map.standardise(column[row - lag].clamp(low, high));
+                }
+            }
+        }
+        x
+    }
+}
+
+/// What a model file says beside its heads.
+#[derive(Clone, Debug)]
+pub struct Frame<'a> {
+    /// Names of the channels and the range of the inputs come from here.
+    pub data: &'a Dataset,
+    /// The standardisation the heads were fitted with.
+    pub scaling: &'a Scaling,
+    /// RMS residual of each output on data the model was not fitted to.
+    pub residual: &'a [f64],
+    /// M.
+    pub memory: usize,
+    /// d.
+    pub degree: usize,
+    /// What to do outside the training range.
+    pub range: RangePolicy,
+    /// Seed of all randomness.
+    pub seed: u64,
+    /// Anything worth keeping with the model.
+    pub note: String,
+}
+
+/// A head to put into a model.
+#[derive(Clone, Debug)]
+pub struct HeadPart<'a> {
+    /// Indices of its inputs, increasing.
+    pub inputs: Vec<usize>,
+    /// Its weight in the sum.
+    pub weight: f64,
+    /// Its network, in standardised units.
+    pub train: &'a TensorTrain,
+}
+
+impl Frame<'_> {
+    /// A model of the given heads; their coefficients are rounded to f32.
+    pub fn model(&self, heads: &[HeadPart<'_>]) -> Model {
+        let input = |((name, column), map): ((&String, &Vec<f64>), &InputMap)| {
+            let extreme =
+                |pick: fn(f64, f64) -> f64| column.iter().copied().reduce(pick).unwrap_or(0.0) as f32;
+            InputChannel {
+                name: name.clone(),
+                offset: map.offset,
+                gain: map.gain,
+                low: extreme(f64::min),
+                high: extreme(f64::max),
+            }
+        };
+        let output = |(j, (name, map)): (usize, (&String, &OutputMap))| OutputChannel {
+            name: name.clone(),
+            offset: map.offset,
+            scale: map.scale,
+            residual: self.residual.get(j).copied().unwrap_or(0.0) as f32,
+        };
+        let narrow = |core: &Core| {
+            build::Core::new(core.left, core.q, core.right, core.data.iter().map(|&v| v as f32).collect())
+        };
+        Model::new(ModelSpec {
+            inputs: self.data.inputs.iter().zip(&self.data.u).zip(&self.scaling.inputs).map(input).collect(),
+            outputs: self.data.outputs.iter().zip(&self.scaling.outputs).enumerate().map(output).collect(),
+            memory: self.memory,
+            degree: self.degree,
+            range: self.range,
+            non_finite: NonFinitePolicy::default(),
+            heads: heads
+                .iter()
+                .map(|part| {
+                    let cores = part.train.cores.iter().map(narrow).collect();
+                    Head::from_cores(part.inputs.clone(), part.weight as f32, cores)
+                })
+                .collect(),
+            provenance: Provenance {
+                tool: concat!("tha-train ", env!("CARGO_PKG_VERSION")).into(),
+                seed: self.seed,
+                data_hash: self.data.fingerprint(),
+                note: self.note.clone(),
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Record;
+
+    /// y = 3 + 2 (1 + x)(1 - x') with x = (u - 1) / 2 and x' one sample earlier: one input, M = 2, d = 2.
+    fn product(range: RangePolicy) -> (Model, Dataset) {
+        let u = vec![1.0, 3.0, 5.0, -1.0, 2.0];
+        let data = Dataset {
+            origin: "test".into(),
+            inputs: vec!["u".into()],
+            outputs: vec!["y".into()],
+            y: vec![vec![1.0, 2.0, 3.0, 4.0, 5.0]],
+            u: vec![u],
+            records: vec![Record { id: String::new(), rows: 0..5 }],
+        };
+        let scaling = Scaling {
+            inputs: vec![InputMap { offset: 1.0, gain: 0.5 }],
+            outputs: vec![OutputMap { offset: 3.0, scale: 2.0 }],
+        };
+        let core = |data: [f64; 3]| Core { left: 1, q: 3, right: 1, data: data.to_vec() };
+        let train = TensorTrain { cores: vec![core([1.0, 1.0, 0.0]), core([1.0, 0.0, -1.0])] };
+        let frame = Frame {
+            data: &data,
+            scaling: &scaling,
+            residual: &[0.25],
+            memory: 2,
+            degree: 2,
+            range,
+            seed: 1,
+            note: "test".into(),
+        };
+        (frame.model(&[HeadPart { inputs: vec![0], weight: 1.0, train: &train }]), data)
+    }
+
+    #[test]
+    fn prediction_by_hand() {
+        let (model, data) = product(RangePolicy::Pass);
+        // x = 0, 1, 2, -1, 0.5
+        let expected = [3.0 + 2.0 * 2.0 * 1.0, 3.0 + 2.0 * 3.0 * 0.0, 3.0 + 2.0 * 0.0, 3.0 + 2.0 * 1.5 * 2.0];
+        assert_eq!(model.predict(&data, &data.scored_rows(2)).as_slice(), expected);
+        assert_eq!(model.parameters(), 6);
+    }
+
+    #[test]
+    fn clamping_obeys_the_training_range() {
+        for (range, expected) in [(RangePolicy::Pass, 3.0 + 2.0 * 5.0), (RangePolicy::Clamp, 3.0 + 2.0 * 3.0)]
+        {
+            let (model, mut data) = product(range);
+            data.u[0] = vec![1.0, 9.0];
+            assert_eq!(model.predict(&data, &[1]).as_slice(), [expected]);
+        }
+    }
+
+    #[test]
+    fn a_file_brings_the_same_model_back() {
+        let (model, data) = product(RangePolicy::Clamp);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("m.tha");
+        std::fs::write(&path, model.to_bytes().unwrap()).unwrap();
+        let again = Model::read(&path).unwrap();
+        assert_eq!(again.spec(), model.spec());
+        assert_eq!(again.spec().outputs[0].residual, 0.25);
+        assert_eq!(again.spec().provenance.data_hash, data.fingerprint());
+        assert_eq!(again.evaluate(&data), model.evaluate(&data));
+
+        std::fs::write(&path, b"junk").unwrap();
+        let message = Model::read(&path).unwrap_err().to_string();
+        assert!(message.contains("m.tha") && !message.contains('\n'), "{message}");
+    }
+}

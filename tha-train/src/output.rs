@@ -1,0 +1,115 @@
+//! Files that appear whole or not at all: everything is written to temporary files beside the targets and renamed at
+//! the end.
+
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+
+/// A file that could not be written; the message is one line.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: cannot be written: {reason}")]
+pub struct OutputError {
+    /// The file.
+    pub path: String,
+    /// The operating system's words.
+    pub reason: String,
+}
+
+impl OutputError {
+    fn new(path: &Path, reason: impl ToString) -> Self {
+        Self { path: path.display().to_string(), reason: reason.to_string() }
+    }
+}
+
+/// Output files in the making. Dropped without [`Staging::commit`], nothing of it remains.
+#[derive(Default)]
+pub struct Staging {
+    files: Vec<(NamedTempFile, PathBuf)>,
+}
+
+impl Staging {
+    /// No files yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Writes one more file through `content`.
+    pub fn write(
+        &mut self,
+        path: &Path,
+        content: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+    ) -> Result<(), OutputError> {
+        let refused = |error: std::io::Error| OutputError::new(path, error);
+        let temporary = temporary_beside(path).map_err(refused)?;
+        let mut writer = BufWriter::with_capacity(1 << 18, temporary);
+        content(&mut writer).map_err(refused)?;
+        let temporary = writer.into_inner().map_err(|error| refused(error.into_error()))?;
+        self.files.push((temporary, path.into()));
+        Ok(())
+    }
+
+    /// Puts all files in place.
+    pub fn commit(self) -> Result<(), OutputError> {
+        for (file, path) in self.files {
+            file.as_file().sync_all().map_err(|error| OutputError::new(&path, error))?;
+            file.persist(&path).map_err(|error| OutputError::new(&path, error.error))?;
+        }
+        Ok(())
+    }
+}
+
+/// Says early that a file cannot be written, before hours of work go into it.
+pub fn check_writable(path: &Path) -> Result<(), OutputError> {
+    if path.is_dir() {
+        return Err(OutputError::new(path, "it is a directory; give a file name"));
+    }
+    temporary_beside(path).map(drop).map_err(|error| OutputError::new(path, error))
+}
+
+/// A temporary file in the directory of the target: a rename within a directory is atomic.
+fn temporary_beside(path: &Path) -> std::io::Result<NamedTempFile> {
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".tha-");
+    #[cfg(unix)]
+    {
+        // An ordinary file, not a private one: the process's umask narrows this as it does for any new file.
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    builder.tempfile_in(directory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_or_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let entries = || std::fs::read_dir(folder.path()).unwrap().count();
+        let mut staging = Staging::new();
+        staging.write(&folder.path().join("a"), |w| w.write_all(b"1")).unwrap();
+        staging.write(&folder.path().join("b"), |_| Err(std::io::Error::other("full"))).unwrap_err();
+        drop(staging);
+        assert_eq!(entries(), 0);
+
+        let mut staging = Staging::new();
+        staging.write(&folder.path().join("a"), |w| w.write_all(b"1")).unwrap();
+        staging.write(&folder.path().join("b"), |w| w.write_all(b"2")).unwrap();
+        staging.commit().unwrap();
+        assert_eq!(std::fs::read(folder.path().join("b")).unwrap(), b"2");
+        assert_eq!(entries(), 2);
+    }
+
+    #[test]
+    fn unwritable_places_are_found_early() {
+        let folder = tempfile::tempdir().unwrap();
+        check_writable(&folder.path().join("new.tha")).unwrap();
+        assert!(check_writable(folder.path()).is_err());
+        assert!(check_writable(&folder.path().join("no/such/place.tha")).is_err());
+    }
+}

@@ -1,0 +1,278 @@
+//! Plots as SVG: lines over a grid, horizontal bars, a waterfall that adds up, a heat map.
+
+use super::palette::{BAND, GRID, HEAT, INK, MUTED, PAPER, Paint};
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+type Drawn = Result<(), Box<dyn std::error::Error>>;
+
+const FONT: &str = "sans-serif";
+/// The backend divides by 1.24.
+const TEXT: u32 = 16;
+/// Numbers at axes.
+const SMALL: u32 = 14;
+
+/// One line of a plot.
+pub(crate) struct Series {
+    pub label: String,
+    pub paint: Paint,
+    pub points: Vec<(f64, f64)>,
+    pub width: u32,
+    /// Dots at the points too.
+    pub dots: bool,
+}
+
+impl Series {
+    pub(crate) fn new(label: impl Into<String>, paint: Paint, points: Vec<(f64, f64)>) -> Self {
+        Self { label: label.into(), paint, points, width: 2, dots: false }
+    }
+}
+
+/// How a plot of lines looks.
+pub(crate) struct Lines<'a> {
+    pub size: (u32, u32),
+    pub x: &'a str,
+    pub y: &'a str,
+    pub series: Vec<Series>,
+    /// A confidence band for each series, drawn once as the widest.
+    pub band: Option<f64>,
+    /// Draw stems from zero instead of lines.
+    pub stems: bool,
+    /// Logarithmic vertical axis.
+    pub log: bool,
+}
+
+/// One bar: label, value, colour, and what stands behind it.
+pub(crate) struct Bar {
+    pub label: String,
+    pub from: f64,
+    pub to: f64,
+    pub paint: Paint,
+    pub note: String,
+}
+
+fn svg(size: (u32, u32), draw: impl FnOnce(&Area<'_>) -> Drawn) -> String {
+    let mut text = String::new();
+    let result = {
+        let area = SVGBackend::with_string(&mut text, size).into_drawing_area();
+        draw(&area).and_then(|()| Ok(area.present()?))
+    };
+    match result {
+        Ok(()) => text,
+        Err(reason) => {
+            format!("<p>This plot could not be drawn: {}</p>", super::page::escape(&reason.to_string()))
+        }
+    }
+}
+
+fn text(size: u32, paint: Paint, h: HPos, v: VPos) -> TextStyle<'static> {
+    let mut style = TextStyle::from((FONT, size)).pos(Pos::new(h, v));
+    style.color = paint.light.to_backend_color();
+    style
+}
+
+/// Pixels that a text takes, about.
+fn width(text: &str) -> i32 {
+    (text.chars().count() as f64 * 0.5 * f64::from(TEXT)) as i32
+}
+
+/// A number for a reader: three digits.
+pub(crate) fn short(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".into(),
+        size if (1e-3..1e4).contains(&size) => {
+            let digits = (2 - size.log10().floor() as i32).clamp(0, 5) as usize;
+            format!("{value:.digits$}")
+        }
+        _ if value.is_finite() => format!("{value:.1e}"),
+        _ => "-".into(),
+    }
+}
+
+/// A number at an axis: as short as it can be.
+fn tick(value: f64) -> String {
+    let text = short((value * 1e9).round() / 1e9);
+    if text.contains('.') && !text.contains('e') {
+        text.trim_end_matches('0').trim_end_matches('.').into()
+    } else {
+        text
+    }
+}
+
+fn legend(area: &Area<'_>, series: &[Series]) -> Drawn {
+    let mut x = 62;
+    for line in series.iter().filter(|line| !line.label.is_empty()) {
+        area.draw(&Rectangle::new([(x, 11), (x + 18, 14)], line.paint.light.filled()))?;
+        area.draw(&Text::new(line.label.clone(), (x + 24, 13), text(TEXT, INK, HPos::Left, VPos::Center)))?;
+        x += 24 + width(&line.label) + 22;
+    }
+    Ok(())
+}
+
+/// Smallest and largest, with some air.
+fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let (low, high) = values
+        .filter(|v| v.is_finite())
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
+    if low > high {
+        return (-1.0, 1.0);
+    }
+    let air = if high > low { 0.06 * (high - low) } else { 0.5 * high.abs().max(1e-6) };
+    (low - air, high + air)
+}
+
+/// Lines over time, lag, step or whatever the horizontal axis is.
+pub(crate) fn lines(mut plot: Lines<'_>) -> String {
+    if plot.log {
+        for series in &mut plot.series {
+            series.points.retain(|(_, y)| *y > 0.0);
+            series.points.iter_mut().for_each(|(_, y)| *y = y.log10());
+        }
+    }
+    let all = || plot.series.iter().flat_map(|series| &series.points);
+    let (left, right) =
+        all().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), (x, _)| (a.min(*x), b.max(*x)));
+    let (left, right) =
+        if left < right { (left, right) } else { (left.min(0.0).max(-1.0), left.clamp(0.0, 1e9) + 1.0) };
+    let zero = plot.stems.then_some(0.0);
+    let bands = plot.band.into_iter().flat_map(|band| [band, -band]);
+    let (low, high) = range(all().map(|(_, y)| *y).chain(zero).chain(bands));
+    let (log, stems) = (plot.log, plot.stems);
+    svg(plot.size, |area| {
+        let labelled = plot.series.iter().any(|series| !series.label.is_empty());
+        let (top, body) = area.split_vertically(if labelled { 28 } else { 6 });
+        if labelled {
+            legend(&top, &plot.series)?;
+        }
+        let mut chart = ChartBuilder::on(&body)
+            .margin_right(14)
+            .margin_top(4)
+            .x_label_area_size(42)
+            .y_label_area_size(62)
+            .build_cartesian_2d(left..right, low..high)?;
+        if let Some(band) = plot.band {
+            chart.draw_series([Rectangle::new([(left, -band), (right, band)], BAND.light.filled())])?;
+        }
+        let number = |v: &f64| tick(if log { 10_f64.powf(*v) } else { *v });
+        chart
+            .configure_mesh()
+            .disable_x_mesh()
+            .bold_line_style(GRID.light)
+            .light_line_style(TRANSPARENT)
+            .axis_style(MUTED.light)
+            .label_style(text(SMALL, MUTED, HPos::Left, VPos::Top))
+            .axis_desc_style(text(TEXT, INK, HPos::Left, VPos::Top))
+            .x_desc(plot.x)
+            .y_desc(plot.y)
+            .x_labels(8)
+            .y_labels(6)
+            .x_label_formatter(&|v| tick(*v))
+            .y_label_formatter(&number)
+            .draw()?;
+        for series in &plot.series {
+            let style = series.paint.light.stroke_width(series.width);
+            if stems {
+                let stem = |&(x, y): &(f64, f64)| PathElement::new(vec![(x, 0.0), (x, y)], style);
+                chart.draw_series(series.points.iter().map(stem))?;
+            } else {
+                chart.draw_series(LineSeries::new(series.points.iter().copied(), style))?;
+            }
+            if series.dots || stems {
+                let dot = |&point: &(f64, f64)| Circle::new(point, 3, series.paint.light.filled());
+                chart.draw_series(series.points.iter().map(dot))?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Horizontal bars from a common zero, or from where the one before ended (`from`).
+pub(crate) fn bars(bars: &[Bar], total: u32, join: bool) -> String {
+    let (row, top) = (if bars.len() > 16 { 20 } else { 30 }, 8);
+    let height = top + row * bars.len() as i32 + 8;
+    let margin = bars.iter().map(|bar| width(&bar.label)).max().unwrap_or(0) + 14;
+    let notes = bars.iter().map(|bar| width(&bar.note)).max().unwrap_or(0) + 16;
+    let ends = || bars.iter().flat_map(|bar| [bar.from, bar.to]).filter(|v| v.is_finite());
+    let (low, high) = (ends().fold(0.0, f64::min), ends().fold(0.0, f64::max));
+    let room = f64::from((total as i32 - margin - notes).max(60));
+    let span = if high > low { high - low } else { 1.0 };
+    let at = |value: f64| margin + ((value - low) / span * room).round() as i32;
+    svg((total, height as u32), |area| {
+        area.draw(&PathElement::new(vec![(at(0.0), 2), (at(0.0), height - 4)], MUTED.light.stroke_width(1)))?;
+        for (k, bar) in bars.iter().enumerate() {
+            let y = top + row * k as i32;
+            let (mut a, mut b) = (at(bar.from.min(bar.to)), at(bar.from.max(bar.to)));
+            if a == b {
+                (a, b) = (a, b + 1);
+            }
+            let body = [(a, y + 3), (b, y + row - 5)];
+            area.draw(&Rectangle::new(body, bar.paint.light.filled()))?;
+            if join && k + 1 < bars.len() {
+                // Where this bar ends the next begins.
+                let x = at(bar.to);
+                area.draw(&PathElement::new(
+                    vec![(x, y + row - 5), (x, y + row + 3)],
+                    MUTED.light.stroke_width(1),
+                ))?;
+            }
+            let middle = y + row / 2 - 1;
+            let label = text(TEXT, INK, HPos::Right, VPos::Center);
+            area.draw(&Text::new(bar.label.clone(), (margin - 8, middle), label))?;
+            let note = text(TEXT, MUTED, HPos::Left, VPos::Center);
+            area.draw(&Text::new(bar.note.clone(), (b + 8, middle), note))?;
+        }
+        Ok(())
+    })
+}
+
+/// Cells coloured by value from 0 to `most`, with names where there is room.
+pub(crate) fn heat(values: &nalgebra::DMatrix<f64>, names: &[String], most: f64, total: u32) -> String {
+    let count = values.nrows().max(1) as i32;
+    let named = count <= 32 && names.len() == values.nrows();
+    let margin = if named { names.iter().map(|n| width(n)).max().unwrap_or(0) + 12 } else { 12 };
+    let cell = ((total as i32 - margin - 12) / count).clamp(4, 46);
+    let top = if named { 26 } else { 8 };
+    let side = cell * count;
+    let step =
+        |value: f64| ((value / most.max(1e-300)).clamp(0.0, 1.0) * (HEAT.len() - 1) as f64).round() as usize;
+    let size = ((margin + side + 12).max(margin + 230) as u32, (top + side + 44) as u32);
+    svg(size, |area| {
+        for i in 0..count {
+            for j in 0..count {
+                let value = values[(i as usize, j as usize)];
+                let (x, y) = (margin + j * cell, top + i * cell);
+                let paint = HEAT[step(value)];
+                let gap = i32::from(cell > 8);
+                area.draw(&Rectangle::new([(x, y), (x + cell - gap, y + cell - gap)], paint.light.filled()))?;
+                if cell >= 30 {
+                    let paint = if step(value) >= 5 { PAPER } else { INK };
+                    let style = text(13, paint, HPos::Center, VPos::Center);
+                    area.draw(&Text::new(format!("{value:.2}"), (x + cell / 2, y + cell / 2), style))?;
+                }
+            }
+        }
+        if named {
+            let short_side = cell < 24;
+            for (k, name) in names.iter().enumerate() {
+                let middle = k as i32 * cell + cell / 2;
+                let row = text(SMALL, INK, HPos::Right, VPos::Center);
+                area.draw(&Text::new(name.clone(), (margin - 6, top + middle), row))?;
+                if !short_side && width(name) <= cell + 6 {
+                    let column = text(SMALL, INK, HPos::Center, VPos::Bottom);
+                    area.draw(&Text::new(name.clone(), (margin + middle, top - 5), column))?;
+                }
+            }
+        }
+        let (y, step) = (top + side + 14, 18);
+        for (k, paint) in HEAT.iter().enumerate() {
+            let x = margin + k as i32 * step;
+            area.draw(&Rectangle::new([(x, y), (x + step, y + 10)], paint.light.filled()))?;
+        }
+        let label = text(SMALL, MUTED, HPos::Left, VPos::Top);
+        area.draw(&Text::new("0".to_owned(), (margin, y + 14), label.clone()))?;
+        area.draw(&Text::new(tick(most), (margin + step * 9 - 12, y + 14), label))?;
+        Ok(())
+    })
+}

@@ -1,0 +1,86 @@
+//! Reports: one HTML file, without scripts, without the network, light or dark as the reader's system is.
+//!
+//! Measured against predicted with residuals, the validation plots of system identification, the course of the fit,
+//! weights and coverage of the heads, and, where a full model is there to compare with, the theory of
+//! [`crate::analysis`] on this data.
+
+mod chart;
+mod model_part;
+mod page;
+mod palette;
+mod theory_part;
+mod validation;
+
+pub(crate) use chart::{Lines, Series, lines};
+pub(crate) use palette::{SERIES, dark_rules};
+
+use crate::analysis::Analysis;
+use crate::data::Dataset;
+use crate::model::Model;
+use page::Page;
+
+/// What a report is made from.
+#[derive(Clone, Debug)]
+pub struct Report<'a> {
+    /// Heading.
+    pub title: String,
+    /// The model.
+    pub model: &'a Model,
+    /// Size of its file.
+    pub bytes: usize,
+    /// Data read with the model's columns, outputs included.
+    pub data: &'a Dataset,
+    /// What the data are called on the page.
+    pub data_name: String,
+    /// The course of the fit, where it is known.
+    pub convergence: Option<&'a Convergence>,
+    /// The full model to compare with, and the size of its file.
+    pub full: Option<(&'a Model, usize)>,
+    /// The comparison.
+    pub analysis: Option<&'a Analysis>,
+}
+
+/// The course of a fit.
+#[derive(Clone, Debug, Default)]
+pub struct Convergence {
+    /// Relative training residual after every step of the solver.
+    pub steps: Vec<f64>,
+    /// Validation residual after every cycle and joint step over additive heads.
+    pub cycles: Vec<f64>,
+    /// Name and validation residual of every head.
+    pub heads: Vec<(String, f64)>,
+}
+
+/// The page.
+#[must_use]
+pub fn html(report: &Report<'_>) -> String {
+    let spec = report.model.spec();
+    let subtitle = format!(
+        "{} inputs, {} outputs, memory {}, degree {}. {}",
+        spec.inputs.len(),
+        spec.outputs.len(),
+        spec.memory,
+        spec.degree,
+        spec.provenance.note
+    );
+    let mut page = Page::new(&report.title, &subtitle);
+    let parts = model_part::Comparison::new(report);
+    model_part::summary(&mut page, report, &parts);
+    model_part::prediction(&mut page, report, &parts);
+    if let Some(analysis) = report.analysis {
+        theory_part::decomposition(&mut page, analysis);
+    }
+    model_part::residuals(&mut page, report.data, &parts);
+    if let Some(convergence) = report.convergence {
+        model_part::convergence(&mut page, convergence);
+    }
+    model_part::heads(&mut page, report);
+    if let Some(analysis) = report.analysis {
+        theory_part::baking(&mut page, analysis);
+    }
+    model_part::size(&mut page, report);
+    page.finish(&format!(
+        "{}, seed {}, data {:016x}.",
+        spec.provenance.tool, spec.provenance.seed, spec.provenance.data_hash
+    ))
+}

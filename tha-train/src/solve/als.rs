@@ -1,0 +1,110 @@
+//! Alternating least squares: one core at a time, all others fixed.
+//!
+//! The local problem of core k has r_{k-1} q r_k unknowns; for the first core the outputs decouple inside the normal
+//! equations. With the cores left of it left-orthogonal and those right of it right-orthogonal the penalty on the core
+//! is the penalty on B.
+
+use super::SolveError;
+use super::log::{Log, Step, StepKind};
+use super::normal::{NormalEquations, Rows};
+use crate::linalg::{cholesky_in_place, cholesky_solve, qr};
+use crate::tt::{Core, TensorTrain};
+use nalgebra::DMatrix;
+
+/// Solves for core `k`; gives J before and after, both with the penalty ridge N l ||V_k||^2.
+pub(super) fn update(
+    train: &mut TensorTrain,
+    k: usize,
+    rows: &Rows,
+    ridge: f64,
+    normal: &mut NormalEquations,
+) -> (f64, f64) {
+    let ridge = ridge * rows.entries() as f64;
+    rows.normal_equations(train, k..k + 1, normal);
+    let core = &train.cores[k].data;
+    let size = core.len();
+    let gradient = DMatrix::from_fn(size, 1, |i, _| normal.gradient[i] - ridge * core[i]);
+    let before = normal.loss + ridge * core.iter().map(|v| v * v).sum::<f64>();
+    let largest = (0..size).fold(f64::MIN_POSITIVE, |m, i| m.max(normal.gram[(i, i)]));
+    // The damping only decides between solutions of equal loss; it rises where rounding has eaten it.
+    let mut damping = 1e-13 * largest;
+    for _ in 0..4 {
+        let mut damped = normal.gram.clone();
+        (0..size).for_each(|i| damped[(i, i)] += ridge + damping);
+        damping *= 1e2;
+        if !cholesky_in_place(&mut damped) {
+            continue;
+        }
+        let mut delta = gradient.clone();
+        cholesky_solve(&damped, &mut delta);
+        let mut trial = train.clone();
+        trial.cores[k].data.iter_mut().zip(delta.iter()).for_each(|(v, d)| *v += d);
+        let penalty = ridge * trial.cores[k].data.iter().map(|v| v * v).sum::<f64>();
+        let after = rows.loss(&trial) + penalty;
+        if after <= before {
+            *train = trial;
+            return (before, after);
+        }
+    }
+    (before, before)
+}
+
+/// Sweeps forth and back until one lowers J by less than `tolerance` times itself; gives the number of sweeps.
+pub(super) fn sweeps(
+    train: &mut TensorTrain,
+    rows: &Rows,
+    ridge: f64,
+    most: usize,
+    tolerance: f64,
+    log: &mut Log,
+) -> Result<usize, SolveError> {
+    let mut normal = NormalEquations::default();
+    let last = train.degree() - 1;
+    let unit = rows.square();
+    train.orthogonalize_right();
+    for sweep in 0..most {
+        let mut first = None;
+        let mut latest = 0.0;
+        let order = (0..last).map(|k| (k, 1)).chain((0..=last).rev().map(|k| (k, -1)));
+        for (k, direction) in order {
+            let (before, after) = update(train, k, rows, ridge, &mut normal);
+            first.get_or_insert(before);
+            latest = after;
+            log.record(Step {
+                kind: StepKind::Core(k),
+                loss: after / unit,
+                gain: (before - after) / unit,
+                truncation: 0.0,
+                ranks: train.ranks(),
+            })?;
+            if direction > 0 {
+                pass_right(train, k);
+            } else if k > 0 {
+                pass_left(train, k);
+            }
+        }
+        let before = first.unwrap_or(latest);
+        if before - latest <= tolerance * before {
+            return Ok(sweep + 1);
+        }
+    }
+    Ok(most)
+}
+
+/// Makes core `k` left-orthogonal, handing the rest to core `k + 1`.
+fn pass_right(train: &mut TensorTrain, k: usize) {
+    let core = &train.cores[k];
+    let (left, q) = (core.left, core.q);
+    let (orthogonal, rest) = qr(&core.tall());
+    train.cores[k] = Core::from_unfolding(left, q, orthogonal.ncols(), &orthogonal);
+    train.absorb_from_left(k + 1, &rest);
+}
+
+/// Makes core `k` right-orthogonal, handing the rest to core `k - 1`.
+fn pass_left(train: &mut TensorTrain, k: usize) {
+    let core = &train.cores[k];
+    let (q, right) = (core.q, core.right);
+    let (orthogonal, rest) = qr(&core.wide().transpose());
+    train.cores[k] = Core::from_unfolding(orthogonal.ncols(), q, right, &orthogonal.transpose());
+    train.absorb_from_right(k - 1, &rest.transpose());
+}

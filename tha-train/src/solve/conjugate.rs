@@ -1,0 +1,171 @@
+//! Damped Gauss-Newton steps without normal equations, for trains of thousands of coefficients.
+//!
+//! J v and J^T r are two products with X each, 4 N q C flops for the C components (k, a, b) of all cores, against
+//! N (q C)^2 / 2 for J^T J. Conjugate gradients need few of them: in whitened coordinates J^T J is close to
+//! Omega (x) I, Omega = sum_t w_t w_t^T being C x C, and its inverse is the preconditioner.
+
+use super::normal::{Components, Rows};
+use crate::linalg::{
+    add_product, cholesky_in_place, cholesky_solve, columns, columns_mut, set_product, view, view_mut,
+};
+use crate::tt::{TensorTrain, unfold};
+use nalgebra::DMatrix;
+use rayon::prelude::*;
+
+/// Products with J^T J at most.
+const STEPS: usize = 60;
+/// Relative residual at which a step is good enough.
+const PRECISION: f64 = 0.02;
+
+/// The problem linearised at a train.
+pub(super) struct Linearised<'a> {
+    rows: &'a Rows,
+    components: Components,
+    q: usize,
+    /// Per block: w_c(t, j), rows x (outputs, components).
+    weights: Vec<Vec<f64>>,
+    coupling: DMatrix<f64>,
+    /// J^T r as q x C.
+    gradient: DMatrix<f64>,
+    pub(super) loss: f64,
+}
+
+impl<'a> Linearised<'a> {
+    pub(super) fn new(rows: &'a Rows, train: &TensorTrain) -> Self {
+        let components = Components::new(train, 0..train.degree());
+        let unfolded: Vec<_> = train.cores.iter().map(unfold).collect();
+        let (q, size, outputs) = (train.q(), components.list.len(), train.outputs());
+        let parts: Vec<_> = rows
+            .blocks
+            .par_iter()
+            .map(|(x, y)| {
+                let (weights, residual) = components.weights(train, &unfolded, x, y);
+                let mut coupling = DMatrix::zeros(size, size);
+                let mut weighted = vec![0.0; x.nrows() * size];
+                for j in 0..outputs {
+                    let w = of_output(&weights, j, x.nrows(), size, outputs);
+                    add_product(view_mut(&mut coupling), view(&w).transpose(), view(&w));
+                    for (to, (w, c)) in weighted.iter_mut().zip(w.iter().zip((0..x.nrows()).cycle())) {
+                        *to += w * residual[j * x.nrows() + c];
+                    }
+                }
+                let mut gradient = DMatrix::zeros(q, size);
+                let weighted = columns(&weighted, x.nrows(), size);
+                set_product(view_mut(&mut gradient), view(x).transpose(), weighted);
+                let loss: f64 = residual.iter().map(|r| r * r).sum();
+                (weights, coupling, gradient, loss)
+            })
+            .collect();
+        let mut result = Self {
+            rows,
+            components,
+            q,
+            weights: Vec::new(),
+            coupling: DMatrix::zeros(size, size),
+            gradient: DMatrix::zeros(q, size),
+            loss: 0.0,
+        };
+        for (weights, coupling, gradient, loss) in parts {
+            result.weights.push(weights);
+            result.coupling += coupling;
+            result.gradient += gradient;
+            result.loss += loss;
+        }
+        result
+    }
+
+    /// The largest diagonal entry of J^T J, about.
+    pub(super) fn scale(&self) -> f64 {
+        self.coupling.diagonal().max().max(f64::MIN_POSITIVE)
+    }
+
+    /// J^T J v.
+    fn apply(&self, v: &DMatrix<f64>) -> DMatrix<f64> {
+        let size = v.ncols();
+        let parts: Vec<_> = self
+            .rows
+            .blocks
+            .par_iter()
+            .zip(&self.weights)
+            .map(|((x, y), weights)| {
+                let (n, outputs) = y.shape();
+                let mut values = vec![0.0; n * size];
+                set_product(columns_mut(&mut values, n, size), view(x), view(v));
+                let mut back = vec![0.0; n * size];
+                for j in 0..outputs {
+                    let w = of_output(weights, j, n, size, outputs);
+                    let mut sum = vec![0.0; n];
+                    for c in 0..size {
+                        let pair = w.column(c).into_iter().zip(&values[c * n..][..n]);
+                        sum.iter_mut().zip(pair).for_each(|(s, (w, v))| *s += w * v);
+                    }
+                    for c in 0..size {
+                        let pair = w.column(c).into_iter().zip(&sum);
+                        back[c * n..][..n].iter_mut().zip(pair).for_each(|(b, (w, s))| *b += w * s);
+                    }
+                }
+                let mut part = DMatrix::zeros(v.nrows(), size);
+                set_product(view_mut(&mut part), view(x).transpose(), columns(&back, n, size));
+                part
+            })
+            .collect();
+        parts.into_iter().fold(DMatrix::zeros(v.nrows(), size), |sum, part| sum + part)
+    }
+
+    /// An approximate solution of (J^T J + ridge + damping) delta = J^T r - ridge theta, both in the order of the
+    /// coefficients: (delta, right-hand side).
+    pub(super) fn solve(&self, theta: &[f64], ridge: f64, damping: f64) -> Option<(Vec<f64>, Vec<f64>)> {
+        let shift = ridge + damping;
+        let rhs = &self.gradient - ridge * self.gather(theta);
+        let mut factor = self.coupling.clone();
+        (0..factor.nrows()).for_each(|c| factor[(c, c)] += shift);
+        if !cholesky_in_place(&mut factor) {
+            return None;
+        }
+        let precondition = |r: &DMatrix<f64>| {
+            let mut z = r.transpose();
+            cholesky_solve(&factor, &mut z);
+            z.transpose()
+        };
+        let mut delta = DMatrix::zeros(rhs.nrows(), rhs.ncols());
+        let mut residual = rhs.clone();
+        let mut z = precondition(&residual);
+        let mut direction = z.clone();
+        let mut product = residual.dot(&z);
+        let goal = PRECISION.powi(2) * product;
+        for _ in 0..STEPS {
+            let image = self.apply(&direction) + shift * &direction;
+            let length = product / direction.dot(&image);
+            delta += length * &direction;
+            residual -= length * image;
+            z = precondition(&residual);
+            let next = residual.dot(&z);
+            if next <= goal {
+                break;
+            }
+            direction = &z + (next / product) * direction;
+            product = next;
+        }
+        Some((self.scatter(&delta), self.scatter(&rhs)))
+    }
+
+    fn gather(&self, theta: &[f64]) -> DMatrix<f64> {
+        let list = &self.components.list;
+        DMatrix::from_fn(self.q, list.len(), |i, c| theta[list[c].3 + i * list[c].4])
+    }
+
+    fn scatter(&self, values: &DMatrix<f64>) -> Vec<f64> {
+        let mut ordered = vec![0.0; values.len()];
+        for (c, &(.., start, stride)) in self.components.list.iter().enumerate() {
+            for i in 0..self.q {
+                ordered[start + i * stride] = values[(i, c)];
+            }
+        }
+        ordered
+    }
+}
+
+/// w_c(t, j) of one output as rows x components.
+fn of_output(weights: &[f64], j: usize, rows: usize, size: usize, outputs: usize) -> DMatrix<f64> {
+    DMatrix::from_fn(rows, size, |t, c| weights[(c * outputs + j) * rows + t])
+}

@@ -1,0 +1,272 @@
+//! Direct least squares over the C(q+d-1, d) distinct monomials: convex, global, without ranks.
+//!
+//! phi(x) holds the monomials x_{i1} ... x_{id}, i1 <= ... <= id, each times the square root of its multiplicity, so
+//! that the minimal-norm coefficients are those of the minimal-norm symmetric tensor B. With more monomials than rows
+//! the dual is solved: (X X^T)^d elementwise is the Gram matrix of all monomials, whatever their number.
+
+use super::count::monomials;
+use super::normal::Rows;
+use super::{Problem, SolveError};
+use crate::linalg::{
+    add_gram_lower, add_product, cholesky_in_place, cholesky_solve, minimal_norm, svd, view, view_mut,
+};
+use crate::tt::{BLOCK, Core, TensorTrain};
+use nalgebra::DMatrix;
+use rayon::prelude::*;
+
+/// Largest normal equations, primal or dual.
+const UNKNOWNS: usize = 6000;
+/// Largest dense tensor l q^d.
+const ENTRIES: usize = 1 << 24;
+/// Row blocks accumulated into one Gram matrix before the matrices are added.
+const GROUP: usize = 16;
+/// Eigenvalues below this fraction of the largest count as zero.
+const CUTOFF: f64 = 1e-13;
+
+/// The monomials of degree d in q variables.
+pub(super) struct Monomials {
+    q: usize,
+    /// Per monomial: its first d - 1 factors as an index into the monomials of degree d - 1, and the last factor.
+    levels: Vec<Vec<(usize, usize)>>,
+    roots: Vec<f64>,
+}
+
+impl Monomials {
+    pub(super) fn new(q: usize, degree: usize) -> Self {
+        // (parent, last factor, multiplicity, length of the run of the last factor)
+        let mut level: Vec<(usize, usize, f64, usize)> = (0..q).map(|i| (0, i, 1.0, 1)).collect();
+        let mut levels = vec![level.iter().map(|m| (m.0, m.1)).collect::<Vec<_>>()];
+        for length in 2..=degree {
+            let mut next = Vec::with_capacity(monomials(q, length));
+            for (parent, &(_, last, count, run)) in level.iter().enumerate() {
+                for i in last..q {
+                    let run = if i == last { run + 1 } else { 1 };
+                    next.push((parent, i, count * length as f64 / run as f64, run));
+                }
+            }
+            levels.push(next.iter().map(|m| (m.0, m.1)).collect());
+            level = next;
+        }
+        Self { q, levels, roots: level.iter().map(|m| m.2.sqrt()).collect() }
+    }
+
+    fn count(&self) -> usize {
+        self.roots.len()
+    }
+
+    /// phi for the rows of a block: rows x count.
+    fn values(&self, x: &DMatrix<f64>) -> DMatrix<f64> {
+        let rows = x.nrows();
+        let mut values = x.clone();
+        for level in &self.levels[1..] {
+            let mut next = DMatrix::zeros(rows, level.len());
+            for (&(parent, last), mut to) in level.iter().zip(next.column_iter_mut()) {
+                let (parent, last) = (values.column(parent), x.column(last));
+                to.iter_mut().zip(parent.iter().zip(last.iter())).for_each(|(to, (a, b))| *to = a * b);
+            }
+            values = next;
+        }
+        values.column_iter_mut().zip(&self.roots).for_each(|(mut column, root)| column *= *root);
+        values
+    }
+
+    /// The dense symmetric tensor, `l` x q^d row-major, of coefficients (count x l).
+    fn tensor(&self, coefficients: &DMatrix<f64>) -> Vec<f64> {
+        let degree = self.levels.len();
+        let size = self.q.pow(degree as u32);
+        let mut index = std::collections::HashMap::new();
+        for m in 0..self.count() {
+            index.insert(self.factors(m), m);
+        }
+        let mut tensor = vec![0.0; size * coefficients.ncols()];
+        for at in 0..size {
+            let mut factors: Vec<usize> = (0..degree).map(|k| at / self.q.pow(k as u32) % self.q).collect();
+            factors.sort_unstable();
+            let m = index[&factors];
+            for j in 0..coefficients.ncols() {
+                tensor[j * size + at] = coefficients[(m, j)] / self.roots[m];
+            }
+        }
+        tensor
+    }
+
+    fn factors(&self, mut m: usize) -> Vec<usize> {
+        let mut factors = Vec::new();
+        for level in self.levels.iter().rev() {
+            factors.push(level[m].1);
+            m = level[m].0;
+        }
+        factors.reverse();
+        factors
+    }
+}
+
+/// phi^T phi (lower triangle) and phi^T y.
+fn gram(problem: &Problem, monomials: &Monomials) -> (DMatrix<f64>, DMatrix<f64>) {
+    let size = monomials.count();
+    let starts: Vec<usize> = (0..problem.x.nrows()).step_by(BLOCK * GROUP).collect();
+    let parts: Vec<_> = starts
+        .par_iter()
+        .map(|&start| {
+            let mut gram = DMatrix::zeros(size, size);
+            let mut rhs = DMatrix::zeros(size, problem.y.ncols());
+            let end = (start + BLOCK * GROUP).min(problem.x.nrows());
+            for at in (start..end).step_by(BLOCK) {
+                let rows = BLOCK.min(end - at);
+                let phi = monomials.values(&problem.x.rows(at, rows).into_owned());
+                let y = problem.y.rows(at, rows).into_owned();
+                add_gram_lower(view_mut(&mut gram), view(&phi));
+                add_product(view_mut(&mut rhs), view(&phi).transpose(), view(&y));
+            }
+            (gram, rhs)
+        })
+        .collect();
+    let mut parts = parts.into_iter();
+    let first = parts.next().unwrap_or_else(|| (DMatrix::zeros(size, size), DMatrix::zeros(size, 1)));
+    parts.fold(first, |(gram, rhs), (g, r)| (gram + g, rhs + r))
+}
+
+/// Solves `gram z = rhs` with `ridge` on the diagonal, minimal-norm where that is singular.
+fn solve(gram: DMatrix<f64>, rhs: &DMatrix<f64>, ridge: f64) -> Result<DMatrix<f64>, SolveError> {
+    let size = gram.nrows();
+    let largest = (0..size).fold(f64::MIN_POSITIVE, |m, i| m.max(gram[(i, i)]));
+    let mut factor = gram.clone();
+    (0..size).for_each(|i| factor[(i, i)] += ridge);
+    let smallest = |f: &DMatrix<f64>| (0..size).fold(f64::INFINITY, |m, i| m.min(f[(i, i)]));
+    if cholesky_in_place(&mut factor) && smallest(&factor).powi(2) > CUTOFF * largest {
+        let mut solution = rhs.clone();
+        cholesky_solve(&factor, &mut solution);
+        return Ok(solution);
+    }
+    let mut damped = gram;
+    (0..size).for_each(|i| damped[(i, i)] += ridge);
+    minimal_norm(&damped, rhs, CUTOFF)
+        .ok_or(SolveError::Numerical { what: "eigenvalues of the normal equations" })
+}
+
+/// The direct solution as the judge of others: nothing of this degree fits better.
+pub(super) struct Judge {
+    /// RSS.
+    pub(super) loss: f64,
+    /// RSS / ((N - P) l).
+    pub(super) variance: f64,
+    /// Coefficients P l.
+    pub(super) dimension: usize,
+    /// The symmetric tensor, l x q^d row-major.
+    pub(super) tensor: Vec<f64>,
+}
+
+/// Solves directly where that is cheap and well determined: at most `most` monomials, twice as many rows.
+pub(super) fn judge(problem: &Problem, degree: usize, most: usize) -> Option<Judge> {
+    let (q, rows, outputs) = (problem.x.ncols(), problem.x.nrows(), problem.y.ncols());
+    let count = monomials(q, degree);
+    if count > most || rows < 2 * count {
+        return None;
+    }
+    let monomials = Monomials::new(q, degree);
+    let (gram, rhs) = gram(problem, &monomials);
+    let solution = solve(gram, &rhs, 0.0).ok()?;
+    let explained: f64 = solution.iter().zip(rhs.iter()).map(|(z, r)| z * r).sum();
+    let loss = (problem.y.norm_squared() - explained).max(0.0);
+    let variance = loss / ((rows - count) * outputs) as f64;
+    Some(Judge { loss, variance, dimension: count * outputs, tensor: monomials.tensor(&solution) })
+}
+
+/// The direct solution as a train, bonds cut at `tolerance` (relative, in the norm of B) and `cap`.
+pub(super) fn train(
+    problem: &Problem,
+    degree: usize,
+    ridge: f64,
+    tolerance: f64,
+    cap: usize,
+) -> Result<TensorTrain, SolveError> {
+    let (q, outputs, rows) = (problem.x.ncols(), problem.y.ncols(), problem.x.nrows());
+    let entries = q.saturating_pow(degree as u32).saturating_mul(outputs);
+    let count = monomials(q, degree);
+    let advice = "use the ladder, fewer inputs, less memory or a lower degree";
+    if entries > ENTRIES {
+        return Err(SolveError::TooLarge {
+            what: "the dense tensor",
+            needed: entries,
+            limit: ENTRIES,
+            advice,
+        });
+    }
+    if count.min(rows) > UNKNOWNS {
+        let needed = count.min(rows);
+        return Err(SolveError::TooLarge { what: "direct least squares", needed, limit: UNKNOWNS, advice });
+    }
+    let monomials = Monomials::new(q, degree);
+    let ridge = ridge * problem.y.len() as f64;
+    let coefficients = if count <= rows {
+        let (gram, rhs) = gram(problem, &monomials);
+        refined(problem, &monomials, solve(gram, &rhs, ridge)?, ridge)?
+    } else {
+        let mut kernel = problem.x * problem.x.transpose();
+        kernel.apply(|v| *v = v.powi(degree as i32));
+        let dual = solve(kernel, problem.y, ridge)?;
+        let mut coefficients = DMatrix::zeros(count, outputs);
+        for at in (0..rows).step_by(BLOCK) {
+            let size = BLOCK.min(rows - at);
+            let phi = monomials.values(&problem.x.rows(at, size).into_owned());
+            coefficients += phi.tr_mul(&dual.rows(at, size));
+        }
+        coefficients
+    };
+    let dense = monomials.tensor(&coefficients);
+    from_dense(&dense, outputs, q, degree, tolerance, cap)
+        .ok_or(SolveError::Numerical { what: "singular value decomposition" })
+}
+
+/// One step of iterative refinement: normal equations lose half the digits, the residual has them.
+fn refined(
+    problem: &Problem,
+    monomials: &Monomials,
+    coefficients: DMatrix<f64>,
+    ridge: f64,
+) -> Result<DMatrix<f64>, SolveError> {
+    let mut residual = problem.y.clone();
+    for at in (0..problem.x.nrows()).step_by(BLOCK) {
+        let rows = BLOCK.min(problem.x.nrows() - at);
+        let phi = monomials.values(&problem.x.rows(at, rows).into_owned());
+        let mut block = residual.rows_mut(at, rows);
+        block -= phi * &coefficients;
+    }
+    let (gram, rhs) = gram(&Problem { x: problem.x, y: &residual }, monomials);
+    let step = solve(gram, &(rhs - ridge * &coefficients), ridge)?;
+    Ok(coefficients + step)
+}
+
+/// TT-SVD of a dense tensor, `outputs` x q^d row-major.
+fn from_dense(
+    dense: &[f64],
+    outputs: usize,
+    q: usize,
+    degree: usize,
+    tolerance: f64,
+    cap: usize,
+) -> Option<TensorTrain> {
+    let norm = dense.iter().map(|v| v * v).sum::<f64>();
+    let budget = tolerance.powi(2) * norm / (degree - 1).max(1) as f64;
+    let mut cores = Vec::new();
+    let mut rest = DMatrix::from_row_slice(outputs * q, q.pow(degree as u32 - 1), dense);
+    let mut left = outputs;
+    for _ in 1..degree {
+        // Of the wide matrix only the left singular vectors are needed: those of R^T where rest^T = Q R.
+        let (_, r) = crate::linalg::qr(&rest.transpose());
+        let parts = svd(&r.transpose())?;
+        let rank = crate::tt::kept(&parts.s, budget).clamp(1, cap);
+        let basis = parts.u.columns(0, rank).into_owned();
+        cores.push(Core::from_unfolding(left, q, rank, &basis));
+        let next = basis.tr_mul(&rest);
+        rest = DMatrix::from_row_slice(rank * q, next.ncols() / q, next.transpose().as_slice());
+        left = rank;
+    }
+    cores.push(Core::from_unfolding(left, q, 1, &rest));
+    Some(TensorTrain { cores })
+}
+
+/// Relative loss of a train on some rows, for the log.
+pub(super) fn relative_loss(train: &TensorTrain, rows: &Rows) -> f64 {
+    rows.loss(train) / rows.square().max(f64::MIN_POSITIVE)
+}

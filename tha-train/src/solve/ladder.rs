@@ -1,0 +1,169 @@
+//! The ladder: race on a sketch, polish on all rows, choose ridge and rank on rows that were not fitted.
+
+use super::count::dimension;
+use super::levenberg::Descent;
+use super::log::{Log, Step, StepKind};
+use super::normal::Rows;
+use super::search::{Candidate, race};
+use super::{Options, Problem, Ridge, SolveError, direct};
+use crate::tt::TensorTrain;
+use nalgebra::DMatrix;
+
+/// Largest number of monomials for which the direct solution is worth its cost as a judge.
+const JUDGE: usize = 600;
+/// Ridge parameters from strong to weak.
+const RIDGES: [f64; 9] = [1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8];
+
+/// What the ladder chose.
+pub(super) struct Chosen {
+    pub(super) train: TensorTrain,
+    pub(super) ridge: f64,
+    pub(super) steps: usize,
+}
+
+/// Fits `problem`, choosing on `judge`.
+pub(super) fn fit(
+    problem: &Problem,
+    judge: Option<&Problem>,
+    options: &Options,
+    log: &mut Log,
+) -> Result<Chosen, SolveError> {
+    let rows = Rows::new(problem, 1);
+    let reference = direct::judge(problem, options.degree, JUDGE);
+    let race = race(problem, &rows, reference.as_ref(), options, log)?;
+    let mut ladder = Ladder { options, log, descent: Descent::new(TensorTrain::zeros(1, 1, &[])) };
+    if let Ridge::Fixed(ridge) = options.ridge {
+        let mut best: Option<(f64, Chosen)> = None;
+        for candidate in race.candidates {
+            let chosen = ladder.polish(candidate.train, &rows, ridge)?;
+            let score = match judge {
+                Some(judge) => loss(&chosen.train, judge),
+                None => criterion(&chosen.train, &rows),
+            };
+            if best.as_ref().is_none_or(|(b, _)| score < *b) {
+                best = Some((score, chosen));
+            }
+        }
+        return Ok(best.expect("a race has candidates").1);
+    }
+    // What predicts new rows as well as its residual promises needs no penalty.
+    let best = race.best();
+    let chosen = ladder.polish(best.train.clone(), &rows, 0.0)?;
+    let trusted = match judge {
+        Some(judge) => generalises(&chosen.train, &rows, judge),
+        None => race.certain || 20 * best.dimension < rows.entries(),
+    };
+    if trusted {
+        return Ok(chosen);
+    }
+    match judge {
+        Some(judge) => ladder.choose(&race.candidates, &rows, judge),
+        None => {
+            // Nothing to judge by: hold the end back, choose, and fit the choice to everything.
+            let count = problem.x.nrows();
+            let held = (count / 5).max(1).min(count - 1);
+            let part = |from: usize, size: usize| -> (DMatrix<f64>, DMatrix<f64>) {
+                (problem.x.rows(from, size).into_owned(), problem.y.rows(from, size).into_owned())
+            };
+            let (x, y) = part(0, count - held);
+            let (judge_x, judge_y) = part(count - held, held);
+            let judge = Problem { x: &judge_x, y: &judge_y };
+            let chosen = ladder.choose(&race.candidates, &Rows::new(&Problem { x: &x, y: &y }, 1), &judge)?;
+            ladder.polish(chosen.train, &rows, chosen.ridge)
+        }
+    }
+}
+
+/// Descends from a given train at a given ridge.
+pub(super) fn refit(
+    train: TensorTrain,
+    problem: &Problem,
+    ridge: f64,
+    options: &Options,
+    log: &mut Log,
+) -> Result<Chosen, SolveError> {
+    let mut ladder = Ladder { options, log, descent: Descent::new(TensorTrain::zeros(1, 1, &[])) };
+    ladder.polish(train, &Rows::new(problem, 1), ridge)
+}
+
+struct Ladder<'a, 'b> {
+    options: &'a Options,
+    log: &'a mut Log<'b>,
+    descent: Descent,
+}
+
+impl Ladder<'_, '_> {
+    fn descend(&mut self, rows: &Rows, ridge: f64, most: usize, tolerance: f64) -> Result<usize, SolveError> {
+        for step in 0..most {
+            let gain = self.descent.step(rows, ridge);
+            let (loss, gain, unit) = (self.descent.loss, gain.unwrap_or(0.0), rows.square());
+            self.log.record(Step {
+                kind: StepKind::AllCores,
+                loss: loss / unit,
+                gain: gain / unit,
+                truncation: 0.0,
+                ranks: self.descent.train.ranks(),
+            })?;
+            if gain <= tolerance * (loss + gain) || loss <= 1e-28 * unit {
+                return Ok(step + 1);
+            }
+        }
+        Ok(most)
+    }
+
+    fn polish(&mut self, train: TensorTrain, rows: &Rows, ridge: f64) -> Result<Chosen, SolveError> {
+        self.descent.restart(train);
+        let steps = self.descend(rows, ridge, self.options.sweeps, self.options.tolerance)?;
+        Ok(Chosen { train: self.descent.train.clone(), ridge, steps })
+    }
+
+    /// The best of the candidates and of the ridge parameters, judged on other rows.
+    fn choose(
+        &mut self,
+        candidates: &[Candidate],
+        rows: &Rows,
+        judge: &Problem,
+    ) -> Result<Chosen, SolveError> {
+        let mut best: Option<(f64, Chosen)> = None;
+        for candidate in candidates {
+            self.descent.restart(candidate.train.clone());
+            let mut worse = 0;
+            let mut path = f64::INFINITY;
+            let mut steps = 0;
+            for ridge in RIDGES {
+                steps += self.descend(rows, ridge, 8, 1e-3)?;
+                let score = loss(&self.descent.train, judge);
+                if best.as_ref().is_none_or(|(b, _)| score < *b) {
+                    best = Some((score, Chosen { train: self.descent.train.clone(), ridge, steps }));
+                }
+                worse = if score < path { 0 } else { worse + 1 };
+                path = path.min(score);
+                if worse == 2 {
+                    break;
+                }
+            }
+        }
+        Ok(best.expect("a race has candidates").1)
+    }
+}
+
+fn loss(train: &TensorTrain, rows: &Problem) -> f64 {
+    (train.evaluate(rows.x) - rows.y).norm_squared()
+}
+
+/// RSS / (N l - dimension)^2: generalised cross-validation.
+fn criterion(train: &TensorTrain, rows: &Rows) -> f64 {
+    let dimension = dimension(&train.ranks(), train.outputs(), train.q());
+    let freedom = rows.entries().saturating_sub(dimension).max(1) as f64;
+    rows.loss(train) / freedom.powi(2)
+}
+
+/// The residual on other rows is what the residual on the fitted rows and their number predict.
+fn generalises(train: &TensorTrain, rows: &Rows, judge: &Problem) -> bool {
+    let dimension = dimension(&train.ranks(), train.outputs(), train.q()) as f64;
+    let entries = rows.entries() as f64;
+    let variance = rows.loss(train) / (entries - dimension).max(1.0);
+    let expected = variance * (1.0 + dimension / entries);
+    let slack = 1.0 + 4.0 * (2.0 / judge.y.len() as f64).sqrt();
+    loss(train, judge) <= (slack * expected * judge.y.len() as f64).max(1e-18 * judge.y.norm_squared())
+}

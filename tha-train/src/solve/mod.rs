@@ -1,0 +1,210 @@
+//! Solvers: from rows x_t, y_t to the cores of a tensor train.
+//!
+//! All minimise J = ||Y - Yhat||^2 + ridge N l ||theta||^2 over trains of bounded rank; they differ in how. The
+//! [`Solver::Ladder`] is the default, the others are its rungs by themselves, for comparison. Everything is
+//! deterministic: the same problem, options and seed give the same bits for any number of threads.
+
+mod als;
+mod conjugate;
+mod count;
+mod direct;
+mod error;
+mod frame;
+mod ladder;
+mod levenberg;
+mod log;
+mod mvmals;
+mod normal;
+mod options;
+mod reduce;
+mod search;
+mod subspaces;
+
+pub use error::SolveError;
+pub use log::{Observer, Silent, Step, StepKind};
+pub(crate) use mvmals::step as super_core_step;
+pub use options::{Options, Ridge, Solver};
+
+use crate::tt::{Normal, TensorTrain};
+use frame::Frame;
+use ladder::Chosen;
+use log::Log;
+use nalgebra::DMatrix;
+use normal::Rows;
+
+/// Rows to fit: standardised, only the scored ones.
+#[derive(Clone, Copy, Debug)]
+pub struct Problem<'a> {
+    /// N x q, the first column one.
+    pub x: &'a DMatrix<f64>,
+    /// N x l.
+    pub y: &'a DMatrix<f64>,
+}
+
+/// A finished fit.
+#[derive(Clone, Debug)]
+pub struct Fit {
+    /// The network.
+    pub train: TensorTrain,
+    /// The ridge parameter it was fitted with.
+    pub ridge: f64,
+    /// Sweeps, or steps over all cores, of the final descent.
+    pub sweeps: usize,
+    /// ||Y - Yhat|| / ||Y|| on the fitted rows.
+    pub train_residual: f64,
+    /// The same on the validation rows.
+    pub validation_residual: Option<f64>,
+    /// Every step on the way.
+    pub log: Vec<Step>,
+}
+
+/// Fits a train to `train`, choosing rank, ridge and stopping on `validation` where it is given.
+pub fn fit(
+    train: &Problem,
+    validation: Option<&Problem>,
+    options: &Options,
+    observer: &dyn Observer,
+) -> Result<Fit, SolveError> {
+    options.check()?;
+    train.check()?;
+    if let Some(validation) = validation {
+        validation.check()?;
+        agree("columns of the validation x", validation.x.ncols(), train.x.ncols())?;
+        agree("outputs of the validation y", validation.y.ncols(), train.y.ncols())?;
+    }
+    if train.y.iter().all(|y| *y == 0.0) {
+        let zero = TensorTrain::zeros(train.y.ncols(), train.x.ncols(), &vec![1; options.degree - 1]);
+        return Ok(finish(zero, 0.0, 0, train, validation, Vec::new()));
+    }
+    within_pool(|| {
+        let frame = match options.solver {
+            Solver::Ladder => Frame::new(train)?,
+            _ => Frame::plain(train),
+        };
+        let (x, y) = frame.enter(train);
+        let problem = Problem { x: &x, y: &y };
+        let judge = validation.map(|rows| frame.enter(rows));
+        let judge = judge.as_ref().map(|(x, y)| Problem { x, y });
+        let mut log = Log::new(observer);
+        let chosen = match options.solver {
+            Solver::Ladder => ladder::fit(&problem, judge.as_ref(), options, &mut log)?,
+            Solver::Mvmals => mvmals::fit(&problem, options, fixed(options.ridge), &mut log)?,
+            Solver::Als => alternate(&problem, options, &mut log)?,
+            Solver::Direct => solve_directly(&problem, options, &mut log)?,
+        };
+        Ok(finish(frame.leave(&chosen.train), chosen.ridge, chosen.steps, train, validation, log.steps))
+    })
+}
+
+/// Fits the structure of `fit` (ranks and ridge) to other rows, starting from its network.
+pub fn refit(
+    train: &Problem,
+    fit: &Fit,
+    options: &Options,
+    observer: &dyn Observer,
+) -> Result<Fit, SolveError> {
+    options.check()?;
+    train.check()?;
+    agree("columns of x", train.x.ncols(), fit.train.q())?;
+    agree("outputs of y", train.y.ncols(), fit.train.outputs())?;
+    if train.y.iter().all(|y| *y == 0.0) {
+        return self::fit(train, None, options, observer);
+    }
+    within_pool(|| {
+        let frame = Frame::new(train)?;
+        let (x, y) = frame.enter(train);
+        let problem = Problem { x: &x, y: &y };
+        let mut log = Log::new(observer);
+        let start = frame.enter_train(&fit.train);
+        let chosen = match options.solver {
+            Solver::Direct => solve_directly(&problem, options, &mut log)?,
+            _ => ladder::refit(start, &problem, fit.ridge, options, &mut log)?,
+        };
+        Ok(finish(frame.leave(&chosen.train), chosen.ridge, chosen.steps, train, None, log.steps))
+    })
+}
+
+/// Runs inside rayon's pool, so that the many small parallel loops need not wake it each time.
+fn within_pool<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    let mut result = None;
+    rayon::scope(|_| result = Some(work()));
+    result.expect("the scope has run")
+}
+
+fn alternate(problem: &Problem, options: &Options, log: &mut Log) -> Result<Chosen, SolveError> {
+    let (q, outputs) = (problem.x.ncols(), problem.y.ncols());
+    let ranks = options.start_ranks(outputs, q, options.max_rank);
+    let rows = Rows::new(problem, 1);
+    let ridge = fixed(options.ridge);
+    let mut normal = Normal::new(options.seed);
+    let mut best: Option<(f64, Chosen)> = None;
+    for _ in 0..options.restarts {
+        let mut train = TensorTrain::random(outputs, q, &ranks, &mut normal);
+        let steps = als::sweeps(&mut train, &rows, ridge, options.sweeps, options.tolerance, log)?;
+        let loss = rows.loss(&train);
+        if best.as_ref().is_none_or(|(b, _)| loss < *b) {
+            best = Some((loss, Chosen { train, ridge, steps }));
+        }
+    }
+    Ok(best.expect("at least one start").1)
+}
+
+fn solve_directly(problem: &Problem, options: &Options, log: &mut Log) -> Result<Chosen, SolveError> {
+    let ridge = fixed(options.ridge);
+    let cap = options.ranks.as_ref().and_then(|r| r.iter().max().copied()).unwrap_or(options.max_rank);
+    let train = direct::train(problem, options.degree, ridge, options.tolerance, cap)?;
+    let rows = Rows::new(problem, 1);
+    let loss = direct::relative_loss(&train, &rows);
+    log.record(Step {
+        kind: StepKind::Direct,
+        loss,
+        gain: 1.0 - loss,
+        truncation: 0.0,
+        ranks: train.ranks(),
+    })?;
+    ladder::refit(train, problem, ridge, options, log)
+}
+
+fn fixed(ridge: Ridge) -> f64 {
+    match ridge {
+        Ridge::Auto => 0.0,
+        Ridge::Fixed(ridge) => ridge,
+    }
+}
+
+impl Problem<'_> {
+    fn check(&self) -> Result<(), SolveError> {
+        let (rows, inputs, outputs) = (self.x.nrows(), self.x.ncols(), self.y.ncols());
+        if rows == 0 || inputs == 0 || outputs == 0 {
+            return Err(SolveError::Empty { rows, inputs, outputs });
+        }
+        agree("rows of y", self.y.nrows(), rows)?;
+        for (matrix, values) in [("x", self.x), ("y", self.y)] {
+            if let Some(at) = values.iter().position(|v| !v.is_finite()) {
+                return Err(SolveError::NotFinite { matrix, row: at % rows });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn agree(what: &'static str, found: usize, expected: usize) -> Result<(), SolveError> {
+    if found == expected { Ok(()) } else { Err(SolveError::Shape { what, found, expected }) }
+}
+
+fn finish(
+    network: TensorTrain,
+    ridge: f64,
+    sweeps: usize,
+    train: &Problem,
+    validation: Option<&Problem>,
+    log: Vec<Step>,
+) -> Fit {
+    let residual = |rows: &Problem| {
+        let norm = rows.y.norm();
+        let error = (network.evaluate(rows.x) - rows.y).norm();
+        if norm > 0.0 { error / norm } else { error }
+    };
+    let (train_residual, validation_residual) = (residual(train), validation.map(residual));
+    Fit { train: network, ridge, sweeps, train_residual, validation_residual, log }
+}

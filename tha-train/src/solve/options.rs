@@ -1,0 +1,131 @@
+//! Settings of a fit.
+//!
+//! | Name | Default | Range |
+//! |---|---|---|
+//! | `degree` | 3 | 1 to 32 |
+//! | `max_rank` | 4 | 1 to 1024 |
+//! | `tolerance` | 1e-6 | 0 to below 1 |
+//! | `solver` | ladder | ladder, mvmals, als, direct |
+//! | `ridge` | auto | auto or at least 0 |
+//! | `restarts` | 12 | 1 to 1024 |
+//! | `sweeps` | 30 | 1 to 10000 |
+//! | `seed` | 0 | any |
+//! | `ranks` | none | d - 1 numbers from 1 |
+
+use super::SolveError;
+use super::count::useful_ranks;
+
+/// Which algorithm.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Solver {
+    /// Raced starts, coming down in rank, Levenberg-Marquardt over all cores, rank and ridge by validation.
+    #[default]
+    Ladder,
+    /// MVMALS as published: super-cores with a truncated singular value decomposition.
+    Mvmals,
+    /// Alternating least squares at fixed ranks.
+    Als,
+    /// Least squares over the distinct monomials, then rounding to the cap.
+    Direct,
+}
+
+/// The weight of ||theta||^2 against the mean squared residual of unit-variance outputs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Ridge {
+    /// Chosen on the validation data.
+    #[default]
+    Auto,
+    /// Given.
+    Fixed(f64),
+}
+
+/// Settings of a fit; [`Options::check`] says what is out of range.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// Degree d of the Volterra series.
+    pub degree: usize,
+    /// Largest inner rank.
+    pub max_rank: usize,
+    /// Relative cut of singular values (MVMALS, direct) and relative decrease of the loss at which a descent ends.
+    pub tolerance: f64,
+    /// Which algorithm.
+    pub solver: Solver,
+    /// Penalty on the coefficients.
+    pub ridge: Ridge,
+    /// Random starts at most; the ladder ends earlier once a start is known to be good.
+    pub restarts: usize,
+    /// Sweeps of MVMALS and ALS, and steps of a final descent, at most.
+    pub sweeps: usize,
+    /// Seed of the random starts.
+    pub seed: u64,
+    /// Inner ranks r_1..r_{d-1}, where they are known; the ladder then keeps them.
+    pub ranks: Option<Vec<usize>>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            degree: 3,
+            max_rank: 4,
+            tolerance: 1e-6,
+            solver: Solver::default(),
+            ridge: Ridge::default(),
+            restarts: 12,
+            sweeps: 30,
+            seed: 0,
+            ranks: None,
+        }
+    }
+}
+
+impl Options {
+    /// Says which setting is out of range.
+    pub fn check(&self) -> Result<(), SolveError> {
+        let refuse = |name, found: String, expected| Err(SolveError::Setting { name, found, expected });
+        if !(1..=32).contains(&self.degree) {
+            return refuse("degree", self.degree.to_string(), "1 to 32");
+        }
+        if !(1..=1024).contains(&self.max_rank) {
+            return refuse("max rank", self.max_rank.to_string(), "1 to 1024");
+        }
+        if !(0.0..1.0).contains(&self.tolerance) {
+            return refuse("tolerance", self.tolerance.to_string(), "0 to below 1");
+        }
+        if !(1..=1024).contains(&self.restarts) {
+            return refuse("restarts", self.restarts.to_string(), "1 to 1024");
+        }
+        if !(1..=10_000).contains(&self.sweeps) {
+            return refuse("sweeps", self.sweeps.to_string(), "1 to 10000");
+        }
+        if let Ridge::Fixed(ridge) = self.ridge
+            && !(ridge >= 0.0 && ridge.is_finite())
+        {
+            return refuse("ridge", ridge.to_string(), "auto or a number from 0");
+        }
+        match &self.ranks {
+            Some(ranks) if ranks.len() + 1 != self.degree || ranks.contains(&0) => {
+                refuse("ranks", format!("{ranks:?}"), "degree - 1 numbers from 1")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The inner ranks to start from: as given, or `cap` where a bond can use it.
+    pub(super) fn start_ranks(&self, outputs: usize, q: usize, cap: usize) -> Vec<usize> {
+        self.ranks.clone().unwrap_or_else(|| useful_ranks(self.degree, outputs, q, cap))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_out_of_range_are_named() {
+        assert!(Options::default().check().is_ok());
+        let text = Options { tolerance: 1.5, ..Options::default() }.check().unwrap_err().to_string();
+        assert!(text.contains("tolerance") && text.contains("1.5"), "{text}");
+        assert!(Options { ranks: Some(vec![2]), ..Options::default() }.check().is_err());
+        assert!(Options { ridge: Ridge::Fixed(f64::NAN), ..Options::default() }.check().is_err());
+    }
+}

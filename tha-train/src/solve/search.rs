@@ -1,0 +1,431 @@
+//! The race: cheap starts on a sketch of the rows, each brought down in rank as far as its loss allows.
+//!
+//! At exactly the true rank the landscape is full of local minima; one rank above, most starts fit. So a start of rank
+//! R descends a little, then every bond gives up the direction it can best spare ([`Spectrum`]) and the train descends
+//! again, for as long as the residual variance stays compatible. A train that came down this way, or whose variance
+//! is that of the direct least-squares solution, is at the global optimum for all that the data can tell, and the race
+//! ends.
+
+use super::als;
+use super::count::{dimension, useful_ranks};
+use super::direct::Judge;
+use super::levenberg::Descent;
+use super::log::{Log, Step, StepKind};
+use super::normal::{NormalEquations, Rows};
+use super::reduce::Spectrum;
+use super::subspaces::{Polynomial, Subspace};
+use super::{Options, Problem, SolveError};
+use crate::tt::{Core, Normal, TensorTrain};
+use nalgebra::DMatrix;
+
+/// Rows of the sketch per dimension of the largest model tried.
+const ROWS_PER_DIMENSION: f64 = 3.0;
+/// Mean squared residual below which data count as free of noise.
+const EXACT: f64 = 1e-16;
+/// Keeps the gauge from drifting while the race lasts.
+const RACE_RIDGE: f64 = 1e-13;
+/// Starts of the search for subspaces, per start of the race.
+const SUBSPACES: usize = 8;
+
+/// Degrees above this grow from rank one.
+const GROWN: usize = 4;
+/// Relative squared residual beyond the accuracy of any measurement.
+const NEGLIGIBLE: f64 = 1e-10;
+/// Relative squared residual that local minima do not reach by misfit alone.
+const SMALL: f64 = 1e-3;
+/// Losses this close, relatively, are those of the same minimum.
+const SAME: f64 = 0.02;
+/// Steps of a descent at most, and the ratio of successive losses above which it ends.
+const HASTY: (usize, f64) = (40, 0.98);
+const PATIENT: (usize, f64) = (80, 0.997);
+
+/// A train of the race and its squared residual on the sketch.
+#[derive(Clone)]
+pub(super) struct Candidate {
+    pub(super) train: TensorTrain,
+    pub(super) loss: f64,
+    pub(super) dimension: usize,
+}
+
+/// What the race found.
+pub(super) struct Race {
+    /// The best candidate of each rank level seen, lowest rank first.
+    pub(super) candidates: Vec<Candidate>,
+    /// There is one candidate, and it is as good as the data can tell.
+    pub(super) certain: bool,
+    /// Values of the sketch.
+    entries: usize,
+}
+
+impl Race {
+    /// The candidate of the smallest residual variance; of compatible ones the smallest.
+    pub(super) fn best(&self) -> &Candidate {
+        let variance = |c: &Candidate| c.loss / self.entries.saturating_sub(c.dimension).max(1) as f64;
+        let least = self.candidates.iter().map(variance).fold(f64::INFINITY, f64::min);
+        let close = |c: &&Candidate| variance(c) <= 1.05 * least;
+        self.candidates.iter().find(close).expect("a race has candidates")
+    }
+}
+
+struct Track<'a, 'b> {
+    sketch: Rows,
+    x: DMatrix<f64>,
+    all: &'a Rows,
+    judge: Option<&'a Judge>,
+    options: &'a Options,
+    descent: Descent,
+    normal: NormalEquations,
+    draws: Normal,
+    outputs: usize,
+    /// The best candidate of each rank level, and how many starts came that far.
+    best: Vec<Option<Candidate>>,
+    agreeing: Vec<usize>,
+    starts: usize,
+    log: &'a mut Log<'b>,
+}
+
+/// Races the starts on `problem`, whose rows are `all`.
+pub(super) fn race(
+    problem: &Problem,
+    all: &Rows,
+    judge: Option<&Judge>,
+    options: &Options,
+    log: &mut Log,
+) -> Result<Race, SolveError> {
+    let (q, outputs, cap) = (problem.x.ncols(), problem.y.ncols(), options.max_rank);
+    let most = dimension(&options.start_ranks(outputs, q, cap), outputs, q);
+    let stride = ((problem.y.len() as f64 / (ROWS_PER_DIMENSION * most as f64)) as usize).max(1);
+    let indices: Vec<usize> = (0..problem.x.nrows()).step_by(stride).collect();
+    let mut track = Track {
+        sketch: Rows::new(problem, stride),
+        x: problem.x.select_rows(&indices),
+        all,
+        judge,
+        options,
+        descent: Descent::new(TensorTrain::zeros(outputs, q, &[])),
+        normal: NormalEquations::default(),
+        draws: Normal::new(options.seed),
+        outputs,
+        best: vec![None; cap + 1],
+        agreeing: vec![0; cap + 1],
+        starts: 0,
+        log,
+    };
+    let winner = track.run()?;
+    let (certain, entries) = (winner.is_some(), track.sketch.entries());
+    let candidates = winner.map_or_else(|| track.best.into_iter().flatten().collect(), |winner| vec![winner]);
+    Ok(Race { candidates, certain, entries })
+}
+
+impl Track<'_, '_> {
+    /// Runs all starts; gives the candidate that ends the race early.
+    fn run(&mut self) -> Result<Option<Candidate>, SolveError> {
+        let cap = self.options.max_rank;
+        if let Some(ranks) = &self.options.ranks {
+            for _ in 0..self.options.restarts {
+                let train = self.random(ranks);
+                let candidate = self.start(train, cap)?;
+                if self.as_good_as_any(&candidate, false) {
+                    return Ok(Some(candidate));
+                }
+            }
+            return Ok(None);
+        }
+        if let Some(judge) = self.judge
+            && let Some(winner) = self.start_from_subspaces(judge)?
+        {
+            return Ok(Some(winner));
+        }
+        if self.options.degree > GROWN {
+            return self.grow();
+        }
+        let below = cap.saturating_sub(1).max(1);
+        let schedule = (2.min(cap)..=cap).chain([cap, cap, below].into_iter().cycle());
+        for level in schedule.take(self.options.restarts) {
+            let train = self.random(&self.ranks(level));
+            if let Some(winner) = self.come_down(train, level)? {
+                return Ok(Some(winner));
+            }
+            if self.judge.is_none() && self.agreeing[cap] > 2 {
+                break;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Long trains: a product of many random matrices is no start. The best of several trains of rank one is widened
+    /// step by step, until that no longer pays or the residual is beyond the accuracy of any measurement.
+    fn grow(&mut self) -> Result<Option<Candidate>, SolveError> {
+        let mut best: Option<Candidate> = None;
+        for _ in 0..self.options.restarts {
+            let train = self.random(&self.ranks(1));
+            let candidate = self.start(train, 1)?;
+            if best.as_ref().is_none_or(|b| candidate.loss < b.loss) {
+                best = Some(candidate);
+            }
+        }
+        let mut candidate = best.expect("at least one start");
+        for level in 2..=self.options.max_rank {
+            if candidate.loss <= NEGLIGIBLE * self.sketch.square() {
+                return Ok(Some(candidate));
+            }
+            let train = self.widened(&candidate.train, &self.ranks(level));
+            let wider = self.start(train, level)?;
+            if self.compatible(&candidate, &wider) {
+                break;
+            }
+            candidate = wider;
+        }
+        Ok((candidate.loss <= NEGLIGIBLE * self.sketch.square()).then_some(candidate))
+    }
+
+    /// The train with wider bonds, the new entries small and random.
+    fn widened(&mut self, train: &TensorTrain, ranks: &[usize]) -> TensorTrain {
+        let mut wide = TensorTrain::zeros(self.outputs, train.q(), ranks);
+        for (to, from) in wide.cores.iter_mut().zip(&train.cores) {
+            let square: f64 = from.data.iter().map(|v| v * v).sum();
+            let size = 0.1 * (square / from.data.len() as f64).sqrt();
+            for a in 0..to.left {
+                for i in 0..to.q {
+                    for b in 0..to.right {
+                        let old = a < from.left && b < from.right;
+                        to.data[(a * to.q + i) * to.right + b] =
+                            if old { from.get(a, i, b) } else { size * self.draws.draw() };
+                    }
+                }
+            }
+        }
+        wide
+    }
+
+    fn ranks(&self, cap: usize) -> Vec<usize> {
+        useful_ranks(self.options.degree, self.outputs, self.x.ncols(), cap)
+    }
+
+    /// Starts whose end cores vanish where the direct solution does.
+    fn start_from_subspaces(&mut self, judge: &Judge) -> Result<Option<Candidate>, SolveError> {
+        let polynomial = Polynomial::new(&judge.tensor, self.x.ncols(), self.options.degree);
+        // What the noise leaves of a zero of the direct solution.
+        let share = judge.dimension as f64 / self.all.entries() as f64;
+        let level = 2.0 * (judge.variance * share).max(EXACT).sqrt();
+        let promising = 2.0 * judge.variance.max(EXACT) * self.sketch.entries() as f64;
+        for rank in (2..=self.options.max_rank).filter(|rank| polynomial.special(*rank)) {
+            let mut found: Vec<Subspace> = Vec::new();
+            let mut rest: Vec<(f64, TensorTrain)> = Vec::new();
+            for _ in 0..SUBSPACES * self.options.restarts {
+                let subspace = polynomial.search(rank, &mut self.draws);
+                if subspace.level > level || found.iter().any(|f| f.distance(&subspace) < 0.3) {
+                    continue;
+                }
+                // With three cores the middle is a linear problem, and its loss tells at once which pairs are worth
+                // a descent.
+                if self.options.degree == 3 {
+                    let trains: Vec<_> = if self.outputs == 1 {
+                        found.iter().map(|other| self.between(other, &subspace, rank, rank)).collect()
+                    } else {
+                        vec![self.between(&subspace, &subspace, rank, rank)]
+                    };
+                    for train in trains {
+                        let loss = self.sketch.loss(&train);
+                        if loss > promising {
+                            rest.push((loss, train));
+                        } else if let Some(winner) = self.come_down(train, rank)? {
+                            return Ok(Some(winner));
+                        }
+                    }
+                }
+                found.push(subspace);
+            }
+            rest.sort_by(|a, b| a.0.total_cmp(&b.0));
+            for (_, train) in rest.into_iter().take(self.options.restarts) {
+                if let Some(winner) = self.come_down(train, rank)? {
+                    return Ok(Some(winner));
+                }
+            }
+            if self.options.degree > 3 && found.len() > 1 {
+                found.sort_by(|a, b| a.level.total_cmp(&b.level));
+                // The middle is no linear problem: every likely pair gets its turn with random ones.
+                let pairs = [(0, 1), (0, 2), (1, 2), (0, 3)];
+                let likely = pairs.into_iter().filter(|pair| pair.1 < found.len());
+                let turns: Vec<_> = likely.cycle().take(2 * self.options.restarts).collect();
+                for (turn, (a, b)) in turns.into_iter().enumerate() {
+                    let width = rank + 1 + turn % 2;
+                    let train = self.between(&found[a], &found[b], rank, width);
+                    if let Some(winner) = self.come_down(train, width)? {
+                        return Ok(Some(winner));
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// A train with the forms of two subspaces at its ends (of the second only where there are several outputs) and
+    /// bonds of rank `width` between them.
+    fn between(&mut self, first: &Subspace, second: &Subspace, rank: usize, width: usize) -> TensorTrain {
+        let mut ranks = self.ranks(width);
+        let last = ranks.len();
+        ranks[last - 1] = rank;
+        if self.outputs == 1 {
+            ranks[0] = rank;
+        }
+        let mut train = self.random(&ranks);
+        let q = train.q();
+        if self.outputs == 1 {
+            train.cores[0] = Core::from_unfolding(1, q, rank, &first.forms());
+        }
+        train.cores[last] = Core::from_unfolding(rank, q, 1, &second.forms().transpose());
+        for _ in 1..last.min(3) {
+            for k in 1..last {
+                als::update(&mut train, k, &self.sketch, RACE_RIDGE, &mut self.normal);
+            }
+        }
+        train.balance();
+        train
+    }
+
+    /// A random train whose values are somewhat smaller than the outputs.
+    fn random(&mut self, ranks: &[usize]) -> TensorTrain {
+        let mut train = TensorTrain::random(self.outputs, self.x.ncols(), ranks, &mut self.draws);
+        let values = train.evaluate(&self.x);
+        let size = (values.norm_squared() / values.len() as f64).sqrt();
+        train.scale(0.3 / size.max(f64::MIN_POSITIVE));
+        train.equalize_norms();
+        train
+    }
+
+    /// Descends from `train`, then reduces the rank for as long as the loss stays compatible.
+    fn come_down(&mut self, train: TensorTrain, level: usize) -> Result<Option<Candidate>, SolveError> {
+        let mut candidate = self.start(train, level)?;
+        if self.nearly(&candidate) {
+            // Not there yet, but too close to give up at the usual pace.
+            candidate = self.descended(candidate.train, StepKind::Start(self.starts - 1), level, PATIENT)?;
+        }
+        let mut reached = level;
+        while reached > 1 {
+            let Some(train) = self.reduced(&candidate.train, &self.ranks(reached - 1)) else { break };
+            let lower = self.descended(train, StepKind::Reduction, reached - 1, HASTY)?;
+            if !self.compatible(&lower, &candidate) {
+                break;
+            }
+            candidate = lower;
+            reached -= 1;
+        }
+        // Coming down from a local minimum of a misfit proves nothing: then another start must agree.
+        let small = candidate.loss <= SMALL * self.sketch.square();
+        let proven = reached < level && (small || self.agreeing.get(reached).is_some_and(|n| *n > 1));
+        if self.as_good_as_any(&candidate, proven)
+            && (reached < self.options.max_rank || self.exact(candidate.loss, &self.sketch))
+        {
+            return Ok(Some(candidate));
+        }
+        Ok(None)
+    }
+
+    /// Within twice the noise of the direct solution, but not at it.
+    fn nearly(&self, candidate: &Candidate) -> bool {
+        self.judge.is_some_and(|judge| {
+            let share = candidate.loss / self.sketch.entries() as f64 / judge.variance.max(EXACT);
+            (1.1..4.0).contains(&share)
+        })
+    }
+
+    fn start(&mut self, train: TensorTrain, level: usize) -> Result<Candidate, SolveError> {
+        self.starts += 1;
+        self.descended(train, StepKind::Start(self.starts - 1), level, HASTY)
+    }
+
+    /// The train cut to `ranks`, the cores in the middle refitted.
+    fn reduced(&mut self, train: &TensorTrain, ranks: &[usize]) -> Option<TensorTrain> {
+        let mut train = train.clone();
+        for bond in (1..train.degree()).rev() {
+            if ranks[bond - 1] < train.cores[bond].left {
+                train = Spectrum::new(&train, bond, &self.x)?.cut(ranks[bond - 1]);
+            }
+        }
+        for k in 1..train.degree().saturating_sub(1) {
+            als::update(&mut train, k, &self.sketch, RACE_RIDGE, &mut self.normal);
+        }
+        train.balance();
+        Some(train)
+    }
+
+    /// Descends on the sketch until the progress is slow.
+    fn descended(
+        &mut self,
+        train: TensorTrain,
+        kind: StepKind,
+        level: usize,
+        (steps, pace): (usize, f64),
+    ) -> Result<Candidate, SolveError> {
+        self.descent.restart(train);
+        for step in 0..steps {
+            let before = self.descent.loss;
+            let moved = self.descent.step(&self.sketch, RACE_RIDGE);
+            let slow = step > 6 && self.descent.loss > pace * before;
+            if moved.is_none() || slow || self.exact(100.0 * self.descent.loss, &self.sketch) {
+                break;
+            }
+        }
+        let (train, loss) = (self.descent.train.clone(), self.descent.loss);
+        let ranks = train.ranks();
+        let dimension = dimension(&ranks, self.outputs, self.x.ncols());
+        let candidate = Candidate { train, loss, dimension };
+        if let Some(best) = self.best.get_mut(level) {
+            let known = best.as_ref().map_or(f64::INFINITY, |b| b.loss);
+            let agreeing = if candidate.loss < (1.0 - SAME) * known { 1 } else { self.agreeing[level] + 1 };
+            if candidate.loss < (1.0 + SAME) * known {
+                self.agreeing[level] = agreeing;
+            }
+            if candidate.loss < known {
+                *best = Some(candidate.clone());
+            }
+        }
+        let loss = loss / self.sketch.square();
+        self.log.record(Step { kind, loss, gain: 0.0, truncation: 0.0, ranks })?;
+        Ok(candidate)
+    }
+
+    fn exact(&self, loss: f64, rows: &Rows) -> bool {
+        loss <= EXACT * rows.entries() as f64
+    }
+
+    /// The smaller model is not worse than chance allows, on the sketch.
+    fn compatible(&self, lower: &Candidate, upper: &Candidate) -> bool {
+        let freedom = self.sketch.entries().saturating_sub(upper.dimension).max(1) as f64;
+        let spare = upper.dimension - lower.dimension;
+        self.exact(lower.loss, &self.sketch)
+            || lower.loss - upper.loss <= upper.loss / freedom * chance(spare)
+    }
+
+    /// No other model can be expected to fit better: it has no residual, the direct solution is not better than chance
+    /// allows, or it came down from above without a loss.
+    fn as_good_as_any(&mut self, candidate: &Candidate, came_down: bool) -> bool {
+        if self.exact(candidate.loss, &self.sketch) {
+            return true;
+        }
+        let Some(judge) = self.judge else { return came_down };
+        let excess = |loss: f64| (loss - judge.loss) / judge.variance.max(EXACT);
+        let spare = chance(judge.dimension.saturating_sub(candidate.dimension));
+        // The sketch is an optimist; only what passes there is worth all rows.
+        if candidate.loss / self.sketch.entries() as f64 > 1.3 * judge.variance.max(EXACT) {
+            return false;
+        }
+        self.descent.restart(candidate.train.clone());
+        for _ in 0..10 {
+            let before = self.descent.loss;
+            if self.descent.step(self.all, RACE_RIDGE).is_none() || excess(self.descent.loss) <= spare {
+                break;
+            }
+            if self.descent.loss > 0.9999 * before {
+                break;
+            }
+        }
+        excess(self.descent.loss) <= spare
+    }
+}
+
+/// A sum of `count` squared standard normals exceeds this once in many thousand times.
+fn chance(count: usize) -> f64 {
+    count as f64 + 4.0 * (2.0 * count as f64).sqrt() + 8.0
+}

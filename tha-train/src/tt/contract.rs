@@ -1,0 +1,129 @@
+//! Contraction with rows x_t: the matrices V_k(x_t), the vectors to their right and left, and the values
+//! y_t = V1(x_t) V2(x_t) ... Vd(x_t).
+//!
+//! Rows are taken in blocks of [`BLOCK`]; a block is a pure function of its rows, so the result does not depend on
+//! the number of threads.
+
+use super::{Core, TensorTrain};
+use crate::linalg::{columns, columns_mut, set_product};
+use nalgebra::DMatrix;
+use rayon::prelude::*;
+
+/// Rows per block: products with q columns stay in cache.
+pub(crate) const BLOCK: usize = 256;
+
+/// The q x (left right) unfolding of a core: column `a * right + b` holds V(a, :, b).
+pub(crate) fn unfold(core: &Core) -> DMatrix<f64> {
+    DMatrix::from_fn(core.q, core.left * core.right, |i, c| core.get(c / core.right, i, c % core.right))
+}
+
+/// What the rows of one block make of a train.
+pub(crate) struct Contraction {
+    /// `right[k]` is rows x r_k: V_{k+1}(x) ... V_d(x); `right[d]` is one.
+    pub(crate) right: Vec<Vec<f64>>,
+    /// `left[k]` is rows x (l r_k), column `j * r_k + a`: row j of V_1(x) ... V_k(x); `left[0]` is empty, it stands
+    /// for the identity.
+    pub(crate) left: Vec<Vec<f64>>,
+}
+
+impl Contraction {
+    /// Contracts rows `x` (column-major, `rows` x q) with the unfolded cores.
+    pub(crate) fn new(train: &TensorTrain, unfolded: &[DMatrix<f64>], x: &[f64], rows: usize) -> Self {
+        let values = core_values(unfolded, x, rows);
+        let right = right_vectors(train, &values, rows);
+        let outputs = train.outputs();
+        let mut left = vec![Vec::new()];
+        for (k, core) in train.cores.iter().enumerate().take(train.degree() - 1) {
+            if k == 0 {
+                left.push(values[0].clone());
+                continue;
+            }
+            let mut next = vec![0.0; rows * outputs * core.right];
+            for j in 0..outputs {
+                for a in 0..core.left {
+                    let from = &left[k][(j * core.left + a) * rows..][..rows];
+                    for b in 0..core.right {
+                        let value = &values[k][(a * core.right + b) * rows..][..rows];
+                        let to = &mut next[(j * core.right + b) * rows..][..rows];
+                        add_hadamard(to, from, value);
+                    }
+                }
+            }
+            left.push(next);
+        }
+        Self { right, left }
+    }
+
+    /// The values y, rows x l.
+    pub(crate) fn outputs(&self) -> &[f64] {
+        &self.right[0]
+    }
+}
+
+fn core_values(unfolded: &[DMatrix<f64>], x: &[f64], rows: usize) -> Vec<Vec<f64>> {
+    let value = |core: &DMatrix<f64>| {
+        let mut value = vec![0.0; rows * core.ncols()];
+        let x = columns(x, rows, core.nrows());
+        set_product(columns_mut(&mut value, rows, core.ncols()), x, crate::linalg::view(core));
+        value
+    };
+    unfolded.iter().map(value).collect()
+}
+
+fn right_vectors(train: &TensorTrain, values: &[Vec<f64>], rows: usize) -> Vec<Vec<f64>> {
+    let mut right = vec![vec![1.0; rows]];
+    for (core, value) in train.cores.iter().zip(values).rev() {
+        let mut next = vec![0.0; rows * core.left];
+        let last = right.last().expect("starts with one");
+        for a in 0..core.left {
+            for b in 0..core.right {
+                let value = &value[(a * core.right + b) * rows..][..rows];
+                add_hadamard(&mut next[a * rows..][..rows], value, &last[b * rows..][..rows]);
+            }
+        }
+        right.push(next);
+    }
+    right.reverse();
+    right
+}
+
+fn add_hadamard(to: &mut [f64], a: &[f64], b: &[f64]) {
+    to.iter_mut().zip(a).zip(b).for_each(|((to, a), b)| *to += a * b);
+}
+
+/// The values of a train on one block, rows x l column-major.
+pub(crate) fn evaluate_block(
+    train: &TensorTrain,
+    unfolded: &[DMatrix<f64>],
+    x: &[f64],
+    rows: usize,
+) -> Vec<f64> {
+    let values = core_values(unfolded, x, rows);
+    right_vectors(train, &values, rows).swap_remove(0)
+}
+
+impl TensorTrain {
+    /// The values y_t, N x l, for the rows x_t of an N x q matrix whose first column is one.
+    ///
+    /// # Panics
+    /// Panics when `x` does not have q columns.
+    pub fn evaluate(&self, x: &DMatrix<f64>) -> DMatrix<f64> {
+        assert_eq!(x.ncols(), self.q(), "rows of x must have q entries");
+        let unfolded: Vec<_> = self.cores.iter().map(unfold).collect();
+        let starts: Vec<usize> = (0..x.nrows()).step_by(BLOCK).collect();
+        let blocks: Vec<Vec<f64>> = starts
+            .par_iter()
+            .map(|&start| {
+                let rows = BLOCK.min(x.nrows() - start);
+                let block = x.rows(start, rows).clone_owned();
+                evaluate_block(self, &unfolded, block.as_slice(), rows)
+            })
+            .collect();
+        let mut y = DMatrix::zeros(x.nrows(), self.outputs());
+        for (&start, block) in starts.iter().zip(&blocks) {
+            let rows = BLOCK.min(x.nrows() - start);
+            y.rows_mut(start, rows).copy_from_slice(block);
+        }
+        y
+    }
+}

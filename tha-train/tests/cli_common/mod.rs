@@ -1,0 +1,78 @@
+//! Running the binary in a folder of its own.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// A temporary folder in which commands run.
+pub struct Bench {
+    folder: TempDir,
+}
+
+#[allow(dead_code, reason = "each test program uses its part")]
+impl Bench {
+    pub fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        std::fs::write(self.path(name), content).unwrap();
+    }
+
+    pub fn read(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).unwrap()
+    }
+
+    /// The command with its arguments in one string.
+    pub fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tha-train"));
+        command.current_dir(self.folder.path()).args(line.split_whitespace());
+        command
+    }
+
+    pub fn run(&self, line: &str) -> Output {
+        self.command(line).output().unwrap()
+    }
+
+    /// Runs a command that must succeed; gives its standard output.
+    pub fn ok(&self, line: &str) -> String {
+        let output = self.run(line);
+        assert_eq!(output.status.code(), Some(0), "{line}: {}", text(&output.stderr));
+        text(&output.stdout)
+    }
+
+    /// Runs a command that must succeed and print one JSON object.
+    pub fn json(&self, line: &str) -> Value {
+        let printed = self.ok(&format!("{line} --json"));
+        assert_eq!(printed.lines().count(), 1, "{line}: {printed}");
+        serde_json::from_str(&printed).unwrap()
+    }
+
+    /// All files in the folder, with their contents.
+    pub fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let mut found = Vec::new();
+        collect(self.folder.path(), &mut found);
+        found.sort();
+        found
+    }
+}
+
+fn collect(folder: &Path, found: &mut Vec<(PathBuf, Vec<u8>)>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(&path, found);
+        } else {
+            found.push((path.clone(), std::fs::read(&path).unwrap()));
+        }
+    }
+}
+
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

@@ -1,0 +1,173 @@
+//! Ensembles through the command line: combinations, checkpoints, budgets, determinism.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+use tempfile::TempDir;
+
+fn tha(arguments: &[&str], folder: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tha-train")).args(arguments).current_dir(folder).output().unwrap()
+}
+
+fn json(arguments: &[&str], folder: &Path) -> Value {
+    let output = tha(&[arguments, &["--json"]].concat(), folder);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Twelve inputs, M = 2, d = 2, 2 % noise.
+fn data(correlation: &str) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = "synth --kind volterra --channels 12 --memory 2 --degree 2 --rank 3 --samples 1500 --seed 3 --noise 0.02";
+    let mut arguments: Vec<&str> = arguments.split(' ').collect();
+    arguments.extend(["--correlation", correlation, "--out", ".", "-q"]);
+    assert!(tha(&arguments, folder.path()).status.success());
+    folder
+}
+
+const FIT: [&str; 8] = ["fit", "train.csv", "--memory", "2", "--degree", "2", "--out", "m.tha"];
+
+fn fit(more: &str, folder: &Path) -> Value {
+    json(&[&FIT[..], &more.split(' ').collect::<Vec<_>>()].concat(), folder)
+}
+
+fn residual(folder: &Path) -> f64 {
+    json(&["evaluate", "m.tha", "test.csv"], folder)["relative_residual"].as_f64().unwrap()
+}
+
+#[test]
+fn covering_additive_heads_recover_the_truth() {
+    for (correlation, limit) in [("0", 0.02), ("0.6", 0.05)] {
+        let folder = data(correlation);
+        let report = fit("--subsets covering --subset-size 4 --combine additive", folder.path());
+        let heads = report["heads"].as_array().unwrap();
+        assert!((10..=16).contains(&heads.len()) && heads.iter().all(|head| head["weight"] == 1.0));
+        assert_eq!(report["ensemble"]["coverage"], 1.0);
+        let residual = residual(folder.path());
+        assert!(residual < limit, "correlation {correlation}: {residual}");
+    }
+}
+
+#[test]
+fn combinations_rank_as_they_should() {
+    let folder = data("0.9");
+    let mut figures = Vec::new();
+    for combine in ["average", "stack", "additive"] {
+        let report = fit(&format!("--heads 18 --subset-size 4 --combine {combine}"), folder.path());
+        let weights: Vec<f64> =
+            report["heads"].as_array().unwrap().iter().map(|head| head["weight"].as_f64().unwrap()).collect();
+        if combine == "average" {
+            assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-6 && weights.iter().all(|&w| w >= 0.0));
+            let hint = report["ensemble"]["hint"].as_str().unwrap_or_default();
+            assert!(hint.contains("full model"), "{hint}");
+        }
+        figures.push(residual(folder.path()));
+    }
+    assert!(figures[1] <= figures[0] * 1.02 && figures[2] < 0.5 * figures[0], "{figures:?}");
+    let inspect = json(&["inspect", "m.tha"], folder.path());
+    assert_eq!(inspect["coverage"]["inputs"].as_array().unwrap().len(), 12);
+    assert!(inspect["coverage"]["pair_fraction"].as_f64().unwrap() > 0.3);
+}
+
+#[test]
+fn every_strategy_works_and_threads_do_not_matter() {
+    let folder = data("0.5");
+    std::fs::write(folder.path().join("own.json"), r#"[["u1", "u2"], [2, 3, 4]]"#).unwrap();
+    for strategy in ["random", "weighted", "adaptive", "file:own.json"] {
+        for combine in ["average", "additive"] {
+            let arguments = format!("--heads 4 --subset-size 3 --subsets {strategy} --combine {combine}");
+            fit(&format!("{arguments} --threads 1"), folder.path());
+            let one = std::fs::read(folder.path().join("m.tha")).unwrap();
+            fit(&format!("{arguments} --threads 2"), folder.path());
+            assert_eq!(one, std::fs::read(folder.path().join("m.tha")).unwrap(), "{strategy} {combine}");
+        }
+    }
+}
+
+#[test]
+fn budgets_are_kept() {
+    let folder = data("0.9");
+    let free = fit("--heads 12 --subset-size 4 --combine stack", folder.path());
+    for combine in ["average", "stack", "additive"] {
+        let report = fit(
+            &format!("--heads 12 --subset-size 4 --combine {combine} --budget-flash 2000"),
+            folder.path(),
+        );
+        assert!(report["flash_bytes"].as_u64().unwrap() <= 2000);
+        assert!(report["flash_bytes"].as_u64() < free["flash_bytes"].as_u64());
+        assert_eq!(
+            std::fs::metadata(folder.path().join("m.tha")).unwrap().len(),
+            report["flash_bytes"].as_u64().unwrap()
+        );
+        let report =
+            fit(&format!("--heads 12 --subset-size 4 --combine {combine} --budget-macs 150"), folder.path());
+        assert!(report["macs_per_sample"].as_u64().unwrap() <= 150);
+    }
+    let refused = tha(&[&FIT[..], &["--heads", "3", "--budget-flash", "10"]].concat(), folder.path());
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("no head fits the budget"));
+}
+
+#[test]
+fn a_killed_run_goes_on_and_ends_with_the_same_bytes() {
+    let folder = data("0.5");
+    for combine in ["average", "additive"] {
+        let arguments = format!("--heads 8 --subset-size 4 --combine {combine} --restarts 2");
+        let arguments: Vec<&str> = [&FIT[..], &arguments.split(' ').collect::<Vec<_>>()].concat();
+        assert!(tha(&arguments, folder.path()).status.success());
+        let expected = std::fs::read(folder.path().join("m.tha")).unwrap();
+        for milliseconds in [40, 150, 400] {
+            let kept = folder.path().join(format!("{combine}-{milliseconds}"));
+            let with_checkpoint = [&arguments[..], &["--checkpoint", kept.to_str().unwrap()]].concat();
+            std::fs::remove_file(folder.path().join("m.tha")).unwrap();
+            let mut killed = Command::new(env!("CARGO_BIN_EXE_tha-train"))
+                .args(&with_checkpoint)
+                .current_dir(folder.path())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            std::thread::sleep(Duration::from_millis(milliseconds));
+            killed.kill().unwrap();
+            killed.wait().unwrap();
+            let output = tha(&with_checkpoint, folder.path());
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            let found = std::fs::read(folder.path().join("m.tha")).unwrap();
+            assert!(found == expected, "{combine}, killed after {milliseconds} ms");
+            assert!(files(&kept).len() > 8, "the heads are kept");
+        }
+    }
+    let kept = folder.path().join("average-40");
+    let other =
+        [&FIT[..], &["--heads", "8", "--max-rank", "3", "--checkpoint", kept.to_str().unwrap()]].concat();
+    let refused = tha(&other, folder.path());
+    let message = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(message.contains("--max-rank 4, this one has 3") && message.lines().count() == 1, "{message}");
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+}
+
+#[test]
+fn wrong_ensembles_are_refused_in_one_line() {
+    let folder = data("0");
+    for (more, word) in [
+        ("--combine stack", "add --heads"),
+        ("--heads 0", "--heads"),
+        ("--heads 4 --subset-size 13", "--subset-size"),
+        ("--subsets random", "--heads"),
+        ("--heads 4 --subsets wild", "wild"),
+        ("--heads 4 --subsets file:none.json", "none.json"),
+        ("--heads 4 --combine additive --folds 3", "--folds"),
+    ] {
+        let arguments = [&FIT[..], &more.split(' ').collect::<Vec<_>>()].concat();
+        let output = tha(&arguments, folder.path());
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{more}: {message}");
+        assert!(message.contains(word) && message.lines().count() == 1, "{more}: {message}");
+        assert!(!folder.path().join("m.tha").exists());
+    }
+}

@@ -1,0 +1,184 @@
+//! The ordinary path through the commands, and the JSON fields scripts rely on.
+
+mod cli_common;
+
+use cli_common::{Bench, text};
+use ndarray::{Array1, Array2};
+use serde_json::Value;
+
+/// The value at a path of keys, which must exist.
+fn number(value: &Value, pointer: &str) -> f64 {
+    value.pointer(pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("no number {pointer} in {value}"))
+}
+
+#[test]
+fn synth_fit_evaluate_predict_inspect() {
+    let bench = Bench::new();
+    let made =
+        bench.json("synth --kind volterra --memory 3 --degree 2 --samples 600 --test-samples 300 --out data");
+    assert_eq!(made["files"].as_array().unwrap().len(), 4);
+    let truth: Value = serde_json::from_slice(&bench.read("data/truth.json")).unwrap();
+    assert_eq!(truth["options"]["memory"], 3);
+
+    let fit = bench.json("fit data/train.csv --out m.tha --memory 3 --degree 2");
+    for part in ["train", "val"] {
+        assert!(number(&fit, &format!("/{part}/relative_residual")) < 0.02, "{fit}");
+        assert!(number(&fit, &format!("/{part}/nrmse/0")) < 0.02);
+        assert!(number(&fit, &format!("/{part}/rmse/0")) < 0.02);
+    }
+    assert_eq!(number(&fit, "/train/samples"), 598.0, "refitted on everything");
+    assert_eq!(number(&fit, "/val/samples"), 120.0, "the last fifth");
+    let head = &fit["heads"][0];
+    assert_eq!(head["inputs"], serde_json::json!(["u1", "u2"]));
+    assert_eq!(head["ranks"].as_array().unwrap().len(), 1);
+    for field in ["weight", "train_residual", "val_residual", "sweeps", "seconds"] {
+        assert!(head[field].is_number(), "{field}");
+    }
+    let parameters = number(&fit, "/parameters");
+    assert_eq!(number(&fit, "/macs_per_sample"), parameters);
+    assert_eq!(number(&fit, "/flash_bytes"), bench.read("m.tha").len() as f64);
+    assert!(number(&fit, "/flash_bytes") > 4.0 * parameters);
+    assert!(number(&fit, "/seconds") > 0.0);
+    if cfg!(target_os = "linux") {
+        assert!(number(&fit, "/peak_rss_mb") > 1.0);
+    }
+
+    let figures = bench.json("evaluate m.tha data/test.csv");
+    assert!(number(&figures, "/relative_residual") < 0.01, "{figures}");
+    assert_eq!(number(&figures, "/samples"), 298.0);
+    for pointer in ["/rmse", "/nrmse", "/r2", "/outputs/0/rmse", "/outputs/0/nrmse", "/outputs/0/r2"] {
+        number(&figures, pointer);
+    }
+    assert_eq!(figures["outputs"][0]["name"], "y1");
+
+    bench.ok("predict m.tha data/test.csv --out p.csv -q");
+    let prediction = text(&bench.read("p.csv"));
+    let lines: Vec<&str> = prediction.lines().collect();
+    assert_eq!(lines.len(), 301);
+    assert_eq!(lines[..3], ["yhat_y1", "\"\"", "\"\""]);
+    lines[3].parse::<f64>().unwrap();
+
+    let shown = bench.json("inspect m.tha");
+    assert_eq!(shown["memory"], 3);
+    assert_eq!(number(&shown, "/macs_per_sample"), parameters);
+    assert_eq!(shown["flash_bytes"], fit["flash_bytes"]);
+    assert_eq!(shown["heads"][0]["ranks"], head["ranks"]);
+    assert_eq!(shown["provenance"]["seed"], 0);
+    assert!(bench.ok("inspect m.tha").contains("2 inputs, 1 output, memory 3, degree 2, 1 head"));
+}
+
+#[test]
+fn columns_are_matched_by_name_whatever_their_order() {
+    let bench = Bench::new();
+    bench.ok("synth --kind volterra --memory 2 --degree 2 --samples 300 --test-samples 50 --out data");
+    bench.ok("fit data/train.csv --out m.tha --memory 2 --degree 2 -q");
+    let test = text(&bench.read("data/test.csv"));
+    let shuffled: Vec<String> = test
+        .lines()
+        .map(|line| line.split(',').collect::<Vec<_>>())
+        .map(|fields| format!("{},note,{},{}", fields[2], fields[1], fields[0]))
+        .collect();
+    bench.write("shuffled.csv", shuffled.join("\n"));
+    assert_eq!(
+        bench.ok("evaluate m.tha data/test.csv --json"),
+        bench.ok("evaluate m.tha shuffled.csv --json")
+    );
+}
+
+#[test]
+fn records_warm_up_on_their_own() {
+    let bench = Bench::new();
+    bench.ok("synth --kind volterra --memory 3 --degree 1 --samples 300 --out data");
+    bench.ok("fit data/train.csv --out m.tha --memory 3 --degree 1 -q");
+    bench.write("r.csv", "record,u1,u2\na,1,1\na,1,1\na,1,1\nb,2,2\nb,2,2\nc,1,1\nc,1,1\nc,1,1\nc,1,1\n");
+    bench.ok("predict m.tha r.csv --out p.csv -q");
+    let prediction = text(&bench.read("p.csv"));
+    let empty: Vec<bool> = prediction.lines().skip(1).map(|line| line == "\"\"").collect();
+    assert_eq!(empty, [true, true, false, true, true, true, true, false, false]);
+}
+
+#[test]
+fn other_ways_of_choosing() {
+    let bench = Bench::new();
+    bench.ok("synth --kind wiener-hammerstein --memory 3 --degree 2 --samples 500 --out data");
+    let fit = "fit data/train.csv --memory 3 --degree 2 --out m.tha";
+    let by_file = bench.json(&format!("{fit} --val data/test.csv"));
+    assert_eq!(number(&by_file, "/val/samples"), 998.0);
+    assert!(number(&by_file, "/val/relative_residual") < 0.05, "{by_file}");
+    let by_folds = bench.json(&format!("{fit} --folds 3"));
+    assert_eq!(number(&by_folds, "/val/samples"), 498.0, "every sample is judged once");
+    assert_eq!(number(&by_folds, "/train/samples"), 498.0);
+    let kept = bench.json(&format!("{fit} --no-refit --val-fraction 0.4"));
+    assert_eq!(number(&kept, "/train/samples"), 299.0);
+    assert_eq!(number(&kept, "/val/samples"), 199.0);
+}
+
+#[test]
+fn the_range_policy_is_stored_and_obeyed() {
+    let bench = Bench::new();
+    bench.ok("synth --kind volterra --memory 1 --degree 1 --channels 1 --samples 200 --out data");
+    bench.write("far.csv", "u1\n1000\n2000\n");
+    for (policy, clamped) in [("pass", false), ("clamp", true)] {
+        bench.ok(&format!("fit data/train.csv --memory 1 --degree 1 --out m.tha -q --range {policy}"));
+        bench.ok("predict m.tha far.csv --out p.csv -q");
+        let prediction = text(&bench.read("p.csv"));
+        let values: Vec<&str> = prediction.lines().skip(1).collect();
+        assert_eq!(values[0] == values[1], clamped, "{policy}: {values:?}");
+        assert_eq!(bench.json("inspect m.tha")["range"], policy);
+    }
+}
+
+#[test]
+fn quiet_is_quiet_and_help_has_examples() {
+    let bench = Bench::new();
+    let output = bench.run("synth --kind array --samples 50 --test-samples 20 --out data -q");
+    assert!(output.stdout.is_empty() && output.stderr.is_empty());
+    for command in ["fit", "predict", "evaluate", "inspect", "synth"] {
+        let help = bench.ok(&format!("{command} --help"));
+        assert!(help.contains("Example") && help.contains("--json") && help.contains("--quiet"), "{command}");
+    }
+}
+
+#[test]
+fn a_constant_input_is_a_warning() {
+    let bench = Bench::new();
+    let rows: String =
+        (0..40).map(|t| format!("{},5,{}\n", f64::from(t).sin(), f64::from(t).cos())).collect();
+    bench.write("d.csv", format!("u1,u2,y1\n{rows}"));
+    let output = bench.run("fit d.csv --out m.tha --memory 2 --degree 1");
+    assert_eq!(output.status.code(), Some(0));
+    assert!(
+        text(&output.stderr).contains("warning: d.csv: input 'u2' is constant"),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+#[test]
+fn numpy_files_work_as_csv_does() {
+    let bench = Bench::new();
+    bench.ok("synth --kind volterra --memory 2 --degree 2 --samples 300 --out data");
+    let csv = text(&bench.read("data/train.csv"));
+    let rows: Vec<Vec<f64>> =
+        csv.lines().skip(1).map(|line| line.split(',').map(|v| v.parse().unwrap()).collect()).collect();
+    let u = Array2::from_shape_fn((rows.len(), 2), |(t, i)| rows[t][i]);
+    let y = Array1::from_shape_fn(rows.len(), |t| rows[t][2]);
+    ndarray_npy::write_npy(bench.path("u.npy"), &u).unwrap();
+    ndarray_npy::write_npy(bench.path("y.npy"), &y).unwrap();
+    let mut archive = ndarray_npy::NpzWriter::new(std::fs::File::create(bench.path("d.npz")).unwrap());
+    archive.add_array("u", &u).unwrap();
+    archive.add_array("y", &y).unwrap();
+    archive.finish().unwrap();
+
+    let fit = "--memory 2 --degree 2 -q --out";
+    bench.ok(&format!("fit data/train.csv {fit} csv.tha"));
+    bench.ok(&format!("fit d.npz {fit} npz.tha"));
+    bench.ok(&format!("fit --u u.npy --y y.npy {fit} npy.tha"));
+    assert_eq!(bench.read("csv.tha"), bench.read("npz.tha"));
+    assert_eq!(bench.read("csv.tha"), bench.read("npy.tha"));
+    let expected = bench.ok("evaluate csv.tha data/train.csv --json");
+    assert_eq!(bench.ok("evaluate csv.tha d.npz --json"), expected);
+    assert_eq!(bench.ok("evaluate csv.tha --u u.npy --y y.npy --json"), expected);
+    bench.ok("predict csv.tha --u u.npy --out p.csv -q");
+    assert_eq!(text(&bench.read("p.csv")).lines().count(), 301);
+}

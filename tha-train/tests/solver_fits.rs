@@ -1,0 +1,174 @@
+//! The solvers on data whose law is known, and on data that are hardly any.
+
+use nalgebra::DMatrix;
+use tha_train::solve::{Options, Problem, Ridge, Silent, SolveError, Solver, StepKind, fit, refit};
+use tha_train::tt::TensorTrain;
+
+/// Seeded deviates of about unit variance.
+struct Draws(u64);
+
+impl Draws {
+    fn draw(&mut self) -> f64 {
+        let mut sum = -6.0;
+        for _ in 0..12 {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            sum += (self.0 >> 11) as f64 / (1u64 << 53) as f64;
+        }
+        sum
+    }
+}
+
+fn rows(count: usize, q: usize, draws: &mut Draws) -> DMatrix<f64> {
+    DMatrix::from_fn(count, q, |_, i| if i == 0 { 1.0 } else { draws.draw() })
+}
+
+fn network(outputs: usize, q: usize, ranks: &[usize], draws: &mut Draws) -> TensorTrain {
+    let mut train = TensorTrain::zeros(outputs, q, ranks);
+    train.cores.iter_mut().flat_map(|core| &mut core.data).for_each(|v| *v = 0.4 * draws.draw());
+    train
+}
+
+fn residual(train: &TensorTrain, x: &DMatrix<f64>, y: &DMatrix<f64>) -> f64 {
+    (train.evaluate(x) - y).norm() / y.norm()
+}
+
+#[test]
+fn the_ladder_finds_networks_of_rank_two_exactly() {
+    for (seed, q, degree, outputs) in [(1, 6, 3, 1), (2, 9, 3, 1), (3, 9, 3, 2), (4, 17, 3, 1)] {
+        let mut draws = Draws(seed * 7919);
+        let truth = network(outputs, q, &vec![2; degree - 1], &mut draws);
+        let (x, fresh) = (rows(1500, q, &mut draws), rows(500, q, &mut draws));
+        let (y, wanted) = (truth.evaluate(&x), truth.evaluate(&fresh));
+        let judge = rows(300, q, &mut draws);
+        let judged = truth.evaluate(&judge);
+        let options = Options { degree, ..Options::default() };
+        let found =
+            fit(&Problem { x: &x, y: &y }, Some(&Problem { x: &judge, y: &judged }), &options, &Silent)
+                .unwrap();
+        assert!(residual(&found.train, &fresh, &wanted) < 1e-9, "seed {seed}: {}", found.train_residual);
+        assert!(found.train.ranks().iter().all(|r| *r <= 4));
+    }
+}
+
+#[test]
+fn noisy_data_give_the_true_rank_and_the_floor() {
+    let (q, count) = (9, 2000);
+    let mut draws = Draws(4711);
+    let truth = network(1, q, &[3, 3], &mut draws);
+    let x = rows(count, q, &mut draws);
+    let clean = truth.evaluate(&x);
+    let noise = 0.01 * clean.norm() / (count as f64).sqrt();
+    let y = clean.map(|v| v + noise * draws.draw());
+    let (head, tail) = (1600, 400);
+    let part = |from: usize, size: usize| (x.rows(from, size).into_owned(), y.rows(from, size).into_owned());
+    let ((xa, ya), (xb, yb)) = (part(0, head), part(head, tail));
+    let options = Options::default();
+    let choice =
+        fit(&Problem { x: &xa, y: &ya }, Some(&Problem { x: &xb, y: &yb }), &options, &Silent).unwrap();
+    let found = refit(&Problem { x: &x, y: &y }, &choice, &options, &Silent).unwrap();
+    let fresh = rows(1000, q, &mut draws);
+    let error = residual(&found.train, &fresh, &truth.evaluate(&fresh));
+    let floor = 0.01 * (truth.parameters() as f64 / count as f64).sqrt();
+    assert_eq!(found.train.ranks(), vec![3, 3]);
+    assert!(error < 1.3 * floor, "{error} against a floor of {floor}");
+}
+
+#[test]
+fn the_number_of_threads_does_not_change_a_bit() {
+    let mut draws = Draws(99);
+    let truth = network(2, 10, &[2, 3], &mut draws);
+    let x = rows(1200, 10, &mut draws);
+    let y = truth.evaluate(&x).map(|v| v + 0.05 * draws.draw());
+    let run = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| fit(&Problem { x: &x, y: &y }, None, &Options::default(), &Silent).unwrap().train)
+    };
+    assert_eq!(run(1), run(3));
+}
+
+#[test]
+fn theorem_5_holds_at_every_super_core() {
+    for (outputs, count) in [(1, 400), (2, 400), (2, 25)] {
+        let mut draws = Draws(31);
+        let truth = network(outputs, 5, &[3, 3], &mut draws);
+        let x = rows(count, 5, &mut draws);
+        let y = truth.evaluate(&x).map(|v| v + 0.1 * draws.draw());
+        let options = Options { solver: Solver::Mvmals, max_rank: 2, sweeps: 3, ..Options::default() };
+        let found = fit(&Problem { x: &x, y: &y }, None, &options, &Silent).unwrap();
+        assert!(found.log.iter().all(|step| matches!(step.kind, StepKind::SuperCore(_))));
+        for pair in found.log.windows(2) {
+            let realised = pair[0].loss - pair[1].loss;
+            let predicted = pair[1].gain - pair[1].truncation;
+            assert!((realised - predicted).abs() < 1e-8, "{realised} against {predicted}");
+            assert!(pair[1].gain > -1e-9 && pair[1].truncation > -1e-12);
+        }
+    }
+}
+
+#[test]
+fn uncapped_mvmals_and_direct_agree_with_least_squares() {
+    let mut draws = Draws(5);
+    let truth = network(1, 4, &[3, 3], &mut draws);
+    let x = rows(300, 4, &mut draws);
+    let y = truth.evaluate(&x).map(|v| v + 0.1 * draws.draw());
+    let run = |solver| {
+        let options = Options { solver, max_rank: 50, ridge: Ridge::Fixed(0.0), ..Options::default() };
+        fit(&Problem { x: &x, y: &y }, None, &options, &Silent).unwrap().train_residual
+    };
+    let (mvmals, direct) = (run(Solver::Mvmals), run(Solver::Direct));
+    assert!((mvmals - direct).abs() < 1e-5 * direct, "{mvmals} against {direct}");
+}
+
+#[test]
+fn steps_over_all_cores_never_raise_the_loss() {
+    let mut draws = Draws(8);
+    let truth = network(1, 6, &[2, 2], &mut draws);
+    let x = rows(300, 6, &mut draws);
+    let y = truth.evaluate(&x).map(|v| v + 0.3 * draws.draw());
+    let options = Options { solver: Solver::Als, restarts: 1, max_rank: 2, ..Options::default() };
+    let found = fit(&Problem { x: &x, y: &y }, None, &options, &Silent).unwrap();
+    assert!(found.log.windows(2).all(|pair| pair[1].loss <= pair[0].loss * (1.0 + 1e-9)));
+}
+
+#[test]
+fn degenerate_data_work_or_say_why_not() {
+    let mut draws = Draws(3);
+    let run = |x: &DMatrix<f64>, y: &DMatrix<f64>, options: &Options| {
+        fit(&Problem { x, y }, None, options, &Silent)
+    };
+    let solvers = [Solver::Ladder, Solver::Mvmals, Solver::Als, Solver::Direct];
+    for solver in solvers {
+        let options = Options { solver, restarts: 3, ..Options::default() };
+        // A constant column, a column of zeros and two equal ones.
+        let mut x = rows(200, 7, &mut draws);
+        x.column_mut(1).fill(2.0);
+        x.column_mut(2).fill(0.0);
+        let copy = x.column(4).into_owned();
+        x.set_column(3, &copy);
+        let y = DMatrix::from_fn(200, 1, |t, _| x[(t, 4)] * x[(t, 5)] + x[(t, 6)]);
+        let found = run(&x, &y, &options).unwrap();
+        assert!(residual(&found.train, &x, &y) < 1e-3, "{solver:?} {}", found.train_residual);
+        // Fewer rows than unknowns, two outputs.
+        let short = rows(12, 7, &mut draws);
+        let two = DMatrix::from_fn(12, 2, |t, j| short[(t, 1 + j)]);
+        assert!(run(&short, &two, &options).unwrap().train_residual.is_finite());
+        // Linear, and a single column.
+        let linear = Options { degree: 1, ..options.clone() };
+        let y = DMatrix::from_fn(200, 2, |t, j| 1.0 + x[(t, 5 + j)]);
+        assert!(run(&x, &y, &linear).unwrap().train_residual < 1e-5, "{solver:?}");
+        let one = DMatrix::from_element(20, 1, 1.0);
+        assert!(run(&one, &DMatrix::from_element(20, 1, 3.0), &options).unwrap().train_residual < 1e-5);
+        // Nothing to explain.
+        let zero = run(&x, &DMatrix::zeros(200, 1), &options).unwrap();
+        assert_eq!(zero.train.evaluate(&x).norm(), 0.0);
+    }
+    let options = Options::default();
+    let none = DMatrix::zeros(0, 3);
+    assert!(matches!(run(&none, &DMatrix::zeros(0, 1), &options), Err(SolveError::Empty { .. })));
+    let x = rows(5, 3, &mut draws);
+    assert!(matches!(run(&x, &DMatrix::zeros(4, 1), &options), Err(SolveError::Shape { .. })));
+    let nan = DMatrix::from_fn(5, 1, |t, _| if t == 3 { f64::NAN } else { 1.0 });
+    assert_eq!(run(&x, &nan, &options).unwrap_err(), SolveError::NotFinite { matrix: "y", row: 3 });
+}
