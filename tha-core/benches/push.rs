@@ -12,8 +12,14 @@ use tha_core::build::{Core, Head, InputChannel, ModelSpec, OutputChannel, Proven
 use tha_core::{Model, State, push};
 
 /// Heads, inputs of each, p, M, d, rank.
-const SHAPES: [[usize; 6]; 6] =
-    [[8, 3, 8, 4, 3, 2], [8, 3, 8, 4, 3, 4], [8, 3, 8, 4, 3, 8], [1, 8, 8, 4, 3, 4], [1, 16, 16, 5, 3, 4], [24, 4, 16, 3, 2, 4]];
+const SHAPES: [[usize; 6]; 6] = [
+    [8, 3, 8, 4, 3, 2],
+    [8, 3, 8, 4, 3, 4],
+    [8, 3, 8, 4, 3, 8],
+    [1, 8, 8, 4, 3, 4],
+    [1, 16, 16, 5, 3, 4],
+    [24, 4, 16, 3, 2, 4],
+];
 
 type Room = State<16, 256, 512>;
 
@@ -32,7 +38,11 @@ fn model(shape: [usize; 6]) -> Vec<u8> {
     };
     let head = |k: usize| {
         let first = k % (p - inputs + 1);
-        Head::from_cores((first..first + inputs).collect(), 1.0 / heads as f32, (0..degree).map(&mut core).collect())
+        Head::from_cores(
+            (first..first + inputs).collect(),
+            1.0 / heads as f32,
+            (0..degree).map(&mut core).collect(),
+        )
     };
     let channel = |c| InputChannel { name: format!("u{c}"), offset: 0.1, gain: 1.5, low: -1.0, high: 1.0 };
     let spec = ModelSpec {
@@ -56,7 +66,9 @@ fn main() {
         stream(SHAPES[shape.parse::<usize>().expect("a number")], samples.parse().expect("a number"));
         return;
     }
-    println!("| heads | inputs | p | M | d | rank | MACs | flash bytes | million MAC/s | instructions / MAC |");
+    println!(
+        "| heads | inputs | p | M | d | rank | MACs | flash bytes | million MAC/s | instructions / MAC |"
+    );
     println!("|---|---|---|---|---|---|---|---|---|---|");
     for (index, shape) in SHAPES.into_iter().enumerate() {
         let bytes = model(shape);

@@ -13,7 +13,8 @@ fn parse(bytes: &[u8]) -> Result<(), ParseError> {
 
 /// p = 2, l = 1, M = 2, d = 2, one head on both inputs with ranks 1, 3, 1.
 fn spec() -> ModelSpec {
-    let mut spec = random_spec(3, Dimensions { inputs: 2, outputs: 1, memory: 2, degree: 2, heads: 1, max_rank: 1 });
+    let mut spec =
+        random_spec(3, Dimensions { inputs: 2, outputs: 1, memory: 2, degree: 2, heads: 1, max_rank: 1 });
     spec.heads[0].inputs = vec![0, 1];
     spec.heads[0].cores = vec![Core::new(1, 5, 3, vec![0.5; 15]), Core::new(3, 5, 1, vec![0.25; 15])];
     spec
@@ -84,8 +85,14 @@ fn lengths_and_header() {
     let newer = patched(&good, |bytes| bytes[4] = 2);
     assert_eq!(parse(&newer), Err(ParseError::NewerFormat { found: 2, supported: FORMAT }));
     assert!(parse(&newer).unwrap_err().to_string().starts_with("made by a newer format"));
-    assert_eq!(parse(&patched(&good, |bytes| bytes[4] = 0)), Err(ParseError::Header { format: 0, length: 36 }));
-    assert_eq!(parse(&patched(&good, |bytes| bytes[6] = 40)), Err(ParseError::Header { format: 1, length: 40 }));
+    assert_eq!(
+        parse(&patched(&good, |bytes| bytes[4] = 0)),
+        Err(ParseError::Header { format: 0, length: 36 })
+    );
+    assert_eq!(
+        parse(&patched(&good, |bytes| bytes[6] = 40)),
+        Err(ParseError::Header { format: 1, length: 40 })
+    );
     for (at, value) in [(16, u32::MAX), (16, 0), (20, u32::MAX), (20, 0)] {
         let error = parse(&patched(&good, |bytes| set(bytes, at, value))).unwrap_err();
         assert!(matches!(error, ParseError::Lengths { .. }), "{error}");
@@ -124,7 +131,11 @@ fn alignment_is_asked_for() {
 fn metadata() {
     assert_eq!(parse(&with_metadata(|m| m.extend([0]))), Err(ParseError::MetadataTrailing { extra: 1 }));
     assert_eq!(parse(&with_metadata(|m| m.truncate(5))), Err(ParseError::Metadata));
-    assert_eq!(parse(&with_metadata(|m| m[5] = 9)), Err(ParseError::Metadata), "a range policy that does not exist");
+    assert_eq!(
+        parse(&with_metadata(|m| m[5] = 9)),
+        Err(ParseError::Metadata),
+        "a range policy that does not exist"
+    );
     assert_eq!(parse(&with_metadata(|m| m[8] = 0xff)), Err(ParseError::Metadata), "a name that is not UTF-8");
     for (at, what) in ["inputs", "outputs", "memory", "degree", "heads"].into_iter().enumerate() {
         assert_eq!(parse(&with_metadata(|m| m[at] = 0)), Err(ParseError::Zero { what }));
@@ -140,7 +151,7 @@ fn metadata() {
     let padded = with_metadata(|m| m.extend([0; 4].iter().take(5 - m.len() % 4)));
     assert!(parse(&padded).is_err());
     let mut good = spec();
-    while good.to_bytes().unwrap()[16] % 4 == 0 {
+    while good.to_bytes().unwrap()[16].is_multiple_of(4) {
         good.provenance.note.push('x');
     }
     let dirty = patched(&good.to_bytes().unwrap(), |bytes| {
@@ -154,13 +165,22 @@ fn metadata() {
 fn scaling() {
     let nan = f32::NAN.to_bits();
     for word in 0..8 {
-        assert_eq!(parse(&with_word(word, nan)), Err(ParseError::Scaling { what: "input", channel: word / 4 }));
+        assert_eq!(
+            parse(&with_word(word, nan)),
+            Err(ParseError::Scaling { what: "input", channel: word / 4 })
+        );
     }
     for (word, value) in [(1, 0.0f32), (1, -1.0), (2, 100.0), (3, f32::NEG_INFINITY)] {
-        assert_eq!(parse(&with_word(word, value.to_bits())), Err(ParseError::Scaling { what: "input", channel: 0 }));
+        assert_eq!(
+            parse(&with_word(word, value.to_bits())),
+            Err(ParseError::Scaling { what: "input", channel: 0 })
+        );
     }
     for (word, value) in [(8, f32::NAN), (9, f32::INFINITY), (9, 0.0), (10, -1.0)] {
-        assert_eq!(parse(&with_word(word, value.to_bits())), Err(ParseError::Scaling { what: "output", channel: 0 }));
+        assert_eq!(
+            parse(&with_word(word, value.to_bits())),
+            Err(ParseError::Scaling { what: "output", channel: 0 })
+        );
     }
 }
 
@@ -180,9 +200,15 @@ fn heads() {
             Err(ParseError::RankChain { head: 0, bond, expected, found: 2 })
         );
     }
-    assert_eq!(parse(&with_word(INPUTS + 1, 2)), Err(ParseError::SubsetRange { head: 0, input: 2, inputs: 2 }));
+    assert_eq!(
+        parse(&with_word(INPUTS + 1, 2)),
+        Err(ParseError::SubsetRange { head: 0, input: 2, inputs: 2 })
+    );
     assert_eq!(parse(&with_word(INPUTS + 1, 0)), Err(ParseError::SubsetOrder { head: 0, position: 1 }));
-    assert_eq!(parse(&with_word(CORES + 7, infinite)), Err(ParseError::NonFinite { head: 0, word: CORES + 7 }));
+    assert_eq!(
+        parse(&with_word(CORES + 7, infinite)),
+        Err(ParseError::NonFinite { head: 0, word: CORES + 7 })
+    );
 }
 
 #[test]
@@ -207,7 +233,10 @@ fn sizes() {
         assert!(matches!(error, ParseError::Capacities { .. }), "{error}");
     }
     let error = parse(&with_metadata(|m| m[3] = 3)).unwrap_err();
-    assert!(matches!(error, ParseError::RankZero { bond: 3, .. }), "a degree of three takes an input for a rank: {error}");
+    assert!(
+        matches!(error, ParseError::RankZero { bond: 3, .. }),
+        "a degree of three takes an input for a rank: {error}"
+    );
 }
 
 #[test]
@@ -224,7 +253,10 @@ fn what_cannot_be_built() {
     assert!(matches!(refuse(&|s| s.heads[0].cores[1].q = 4), BuildError::CoreShape { core: 1, .. }));
     assert!(matches!(refuse(&|s| s.heads[0].cores[1].right = 2), BuildError::CoreShape { core: 1, .. }));
     assert!(matches!(refuse(&|s| s.memory = 3), BuildError::CoreShape { .. }));
-    assert!(matches!(refuse(&|s| s.heads[0].cores[0].data.truncate(3)), BuildError::CoreLength { found: 3, .. }));
+    assert!(matches!(
+        refuse(&|s| s.heads[0].cores[0].data.truncate(3)),
+        BuildError::CoreLength { found: 3, .. }
+    ));
     assert!(matches!(refuse(&|s| s.inputs[0].name = "a\nb".into()), BuildError::Name(_)));
     let refused = |change: &dyn Fn(&mut ModelSpec)| match refuse(change) {
         BuildError::Refused(error) => error,

@@ -8,7 +8,8 @@ use tha_core::{Model, NonFinitePolicy, RangePolicy, push};
 
 /// Two inputs, one output, M = 2, d = 2, one head on the second input with ranks 1, 2, 1.
 fn small() -> ModelSpec {
-    let input = |name: &str, offset, gain, low, high| InputChannel { name: name.into(), offset, gain, low, high };
+    let input =
+        |name: &str, offset, gain, low, high| InputChannel { name: name.into(), offset, gain, low, high };
     ModelSpec {
         inputs: vec![input("a", 0.0, 1.0, -1.0, 1.0), input("b", 1.0, 2.0, 0.0, 4.0)],
         outputs: vec![OutputChannel { name: "y".into(), offset: 10.0, scale: 0.25, residual: 0.5 }],
@@ -80,10 +81,18 @@ fn small_bytes() -> Vec<u8> {
 #[test]
 fn the_small_file_is_what_the_specification_says() {
     assert_eq!(small_bytes().len(), 180);
-    assert_eq!(crc32(&small_bytes()), u32::from_le_bytes([0x9f, 0x3c, 0x28, 0x3c]), "{:08x}", crc32(&small_bytes()));
+    assert_eq!(
+        crc32(&small_bytes()),
+        u32::from_le_bytes([0x9f, 0x3c, 0x28, 0x3c]),
+        "{:08x}",
+        crc32(&small_bytes())
+    );
     assert_eq!(small().to_bytes().unwrap(), small_bytes());
     assert_eq!(ModelSpec::from_bytes(&small_bytes()).unwrap(), small());
-    assert_eq!(std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/small.tha")).unwrap(), small_bytes());
+    assert_eq!(
+        std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/small.tha")).unwrap(),
+        small_bytes()
+    );
 }
 
 #[test]
@@ -107,7 +116,10 @@ fn names_and_provenance_are_borrowed_from_the_file() {
     assert_eq!(model.input_names().collect::<Vec<_>>(), ["a", "b"]);
     assert_eq!(model.output_names().collect::<Vec<_>>(), ["y"]);
     let provenance = model.provenance();
-    assert_eq!((provenance.tool, provenance.seed, provenance.data_hash, provenance.note), ("t", 7, 300, "ok"));
+    assert_eq!(
+        (provenance.tool, provenance.seed, provenance.data_hash, provenance.note),
+        ("t", 7, 300, "ok")
+    );
     assert_eq!(model.macs(), 2 * 3 + 2 * 3);
     let head = model.heads().next().unwrap();
     assert_eq!(head.core(0).unwrap().get(0, 2, 1), Some(6.0));

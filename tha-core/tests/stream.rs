@@ -55,7 +55,8 @@ proptest! {
 #[test]
 fn a_million_samples_with_resets_and_swaps() {
     let size = Dimensions { inputs: 3, outputs: 2, memory: 3, degree: 3, heads: 2, max_rank: 3 };
-    let mut specs = [random_spec(1, size), random_spec(2, size), random_spec(3, Dimensions { heads: 3, ..size })];
+    let mut specs =
+        [random_spec(1, size), random_spec(2, size), random_spec(3, Dimensions { heads: 3, ..size })];
     specs[1].range = RangePolicy::Clamp;
     let bytes = specs.each_ref().map(flash);
     let models = bytes.each_ref().map(|bytes| Model::parse(bytes.bytes()).unwrap());
@@ -90,7 +91,8 @@ fn a_million_samples_with_resets_and_swaps() {
 
 #[test]
 fn one_model_drives_many_states() {
-    let spec = random_spec(5, Dimensions { inputs: 2, outputs: 1, memory: 2, degree: 2, heads: 2, max_rank: 2 });
+    let spec =
+        random_spec(5, Dimensions { inputs: 2, outputs: 1, memory: 2, degree: 2, heads: 2, max_rank: 2 });
     let bytes = flash(&spec);
     let model = Model::parse(bytes.bytes()).unwrap();
     let mut states = [Room::new(&model).unwrap(), Room::new(&model).unwrap()];
@@ -106,7 +108,8 @@ fn one_model_drives_many_states() {
 
 #[test]
 fn prime_leaves_what_pushing_leaves() {
-    let spec = random_spec(7, Dimensions { inputs: 2, outputs: 1, memory: 4, degree: 3, heads: 2, max_rank: 3 });
+    let spec =
+        random_spec(7, Dimensions { inputs: 2, outputs: 1, memory: 4, degree: 3, heads: 2, max_rank: 3 });
     let bytes = flash(&spec);
     let model = Model::parse(bytes.bytes()).unwrap();
     let (mut primed, mut pushed) = (Room::new(&model).unwrap(), Room::new(&model).unwrap());
@@ -127,7 +130,8 @@ fn prime_leaves_what_pushing_leaves() {
 
 #[test]
 fn wrong_samples_change_nothing() {
-    let mut spec = random_spec(9, Dimensions { inputs: 2, outputs: 1, memory: 1, degree: 1, heads: 1, max_rank: 1 });
+    let mut spec =
+        random_spec(9, Dimensions { inputs: 2, outputs: 1, memory: 1, degree: 1, heads: 1, max_rank: 1 });
     spec.non_finite = NonFinitePolicy::Refuse;
     let bytes = flash(&spec);
     let model = Model::parse(bytes.bytes()).unwrap();
@@ -142,20 +146,26 @@ fn wrong_samples_change_nothing() {
     state.set_non_finite_policy(Some(NonFinitePolicy::Hold));
     assert!(push(&model, &mut state, &[0.0, f32::INFINITY]).output().is_some());
 
-    let other = flash(&random_spec(10, Dimensions { inputs: 2, outputs: 1, memory: 1, degree: 1, heads: 1, max_rank: 1 }));
+    let other = flash(&random_spec(
+        10,
+        Dimensions { inputs: 2, outputs: 1, memory: 1, degree: 1, heads: 1, max_rank: 1 },
+    ));
     let other = Model::parse(other.bytes()).unwrap();
     assert_eq!(push(&other, &mut state, &[0.0, 0.0]), Step::Refused(PushError::OtherModel));
 }
 
 #[test]
 fn non_finite_inputs_are_held_and_flagged_for_a_memory() {
-    let spec = random_spec(11, Dimensions { inputs: 2, outputs: 1, memory: 3, degree: 2, heads: 1, max_rank: 2 });
+    let spec =
+        random_spec(11, Dimensions { inputs: 2, outputs: 1, memory: 3, degree: 2, heads: 1, max_rank: 2 });
     let bytes = flash(&spec);
     let model = Model::parse(bytes.bytes()).unwrap();
     for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         let mut state = Room::new(&model).unwrap();
         let mut history = VecDeque::new();
-        for (k, &(a, b)) in [(0.1, bad), (0.2, -0.3), (bad, 0.4), (0.5, 0.5), (0.6, 0.1), (0.7, 0.2)].iter().enumerate() {
+        for (k, &(a, b)) in
+            [(0.1, bad), (0.2, -0.3), (bad, 0.4), (0.5, 0.5), (0.6, 0.1), (0.7, 0.2)].iter().enumerate()
+        {
             let step = push(&model, &mut state, &[a, b]);
             // What the history must hold: the training mean before the first value, the previous value after it.
             let meant = match k {
@@ -200,18 +210,25 @@ fn inputs_out_of_range_are_flagged_per_channel_and_clamped_if_asked() {
 
 #[test]
 fn overflow_is_flagged() {
-    let spec = random_spec(13, Dimensions { inputs: 1, outputs: 1, memory: 1, degree: 3, heads: 1, max_rank: 2 });
+    let spec =
+        random_spec(13, Dimensions { inputs: 1, outputs: 1, memory: 1, degree: 3, heads: 1, max_rank: 2 });
     let bytes = flash(&spec);
     let model = Model::parse(bytes.bytes()).unwrap();
     let mut state = Room::new(&model).unwrap();
     let output = push(&model, &mut state, &[1e30]).output().unwrap();
     assert!(output.flags.overflow && output.flags.out_of_range);
-    assert!(!push(&model, &mut state, &[0.1]).output().unwrap().flags.overflow, "the next sample is free of it");
+    assert!(
+        !push(&model, &mut state, &[0.1]).output().unwrap().flags.overflow,
+        "the next sample is free of it"
+    );
 }
 
 #[test]
 fn a_state_that_is_too_small_says_what_to_raise() {
-    let bytes = flash(&random_spec(14, Dimensions { inputs: 3, outputs: 1, memory: 4, degree: 2, heads: 1, max_rank: 2 }));
+    let bytes = flash(&random_spec(
+        14,
+        Dimensions { inputs: 3, outputs: 1, memory: 4, degree: 2, heads: 1, max_rank: 2 },
+    ));
     let model = Model::parse(bytes.bytes()).unwrap();
     let needs = model.capacities();
     assert_eq!(needs, tha_core::Capacities::of(bytes.bytes()));

@@ -3,8 +3,8 @@
 //!
 //!     cargo bench -p tha-firmware-sim --bench code_size
 //!
-//! Ends with exit code 1 when no setting is within both limits of the project: 8 KiB of flash, and 4.0 (rank 4) and 3.2
-//! (rank 8) instructions per multiply-accumulate.
+//! Ends with exit code 1 when no setting has parse and push in the 8 KiB that the project allows on a Cortex-M4F. The limits
+//! of speed are those of the bench `cortex_m`, at level 3.
 
 mod shapes;
 
@@ -14,8 +14,7 @@ use tha_firmware_sim::random::Random;
 
 /// The most that parse and push may take on a Cortex-M4F, in bytes.
 const LIMIT: usize = 8 << 10;
-/// The most instructions per multiply-accumulate, by rank.
-const SPEED: [(usize, f64); 2] = [(4, 4.0), (8, 3.2)];
+const RANKS: [usize; 2] = [4, 8];
 
 const SETTINGS: [Setting; 5] = [
     Setting { level: "3", core: "3" },
@@ -34,14 +33,13 @@ fn main() {
     for setting in SETTINGS {
         let sizes = PROCESSORS
             .map(|processor| code_bytes(processor, setting).unwrap_or_else(|error| panic!("{error}")));
-        let speed = SPEED.map(|(rank, _)| per_mac(setting, rank));
-        let fast = speed.iter().zip(SPEED).all(|(per_mac, (_, limit))| *per_mac <= limit);
-        met |= fast && sizes[0] <= LIMIT;
+        let speed = RANKS.map(|rank| per_mac(setting, rank));
+        met |= sizes[0] <= LIMIT;
         let sizes = sizes.map(|size| size.to_string()).join(" | ");
-        println!("| {}, {} | {sizes} | {:.3} | {:.3} |", setting.level, setting.core, speed[0], speed[1]);
+        println!("| {}, {} | {sizes} | {:.2} | {:.2} |", setting.level, setting.core, speed[0], speed[1]);
     }
     if !met {
-        eprintln!("no setting has parse and push in {LIMIT} bytes and is fast enough");
+        eprintln!("no setting has parse and push in {LIMIT} bytes");
         std::process::exit(1);
     }
 }

@@ -22,7 +22,10 @@ fn twenty_thousand_samples() {
         };
         let seconds = start.elapsed().as_secs_f64();
         let peak = peak_rss_mb().unwrap_or(0.0);
-        println!("q {q}, {route:?}: lambda_max {:.6e} in {} products, {seconds:.1} s, peak {peak:.0} MiB", found.value, found.products);
+        println!(
+            "q {q}, {route:?}: lambda_max {:.6e} in {} products, {seconds:.1} s, peak {peak:.0} MiB",
+            found.value, found.products
+        );
         assert!(found.exact && seconds < 60.0 && peak < 1024.0);
     }
 }

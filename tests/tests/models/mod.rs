@@ -61,7 +61,7 @@ fn spec(p: usize, memory: usize, heads: &[(&[usize], &[usize])], seed: u64) -> M
         outputs: (0..outputs).map(output).collect(),
         memory,
         degree: heads[0].1.len() - 1,
-        range: if seed % 2 == 0 { RangePolicy::Pass } else { RangePolicy::Clamp },
+        range: if seed.is_multiple_of(2) { RangePolicy::Pass } else { RangePolicy::Clamp },
         non_finite: if seed % 3 == 2 { NonFinitePolicy::Refuse } else { NonFinitePolicy::Hold },
         heads: heads.iter().map(|(inputs, ranks)| head(inputs, memory, ranks, &mut random)).collect(),
         provenance: Provenance { tool: "test */ \\".into(), ..Provenance::default() },

@@ -50,7 +50,8 @@ pub fn random_spec(seed: u64, size: Dimensions) -> ModelSpec {
             let cores = (0..size.degree)
                 .map(|k| {
                     let right = if k + 1 == size.degree { 1 } else { 1 + random.below(size.max_rank) };
-                    let core = Core::new(left, q, right, (0..left * q * right).map(|_| random.unit()).collect());
+                    let core =
+                        Core::new(left, q, right, (0..left * q * right).map(|_| random.unit()).collect());
                     left = right;
                     core
                 })
@@ -137,7 +138,9 @@ pub fn recompute(spec: &ModelSpec, window: &[Vec<f32>]) -> Vec<f32> {
             let t = sums(core);
             v = Some(match v {
                 None => t.iter().map(|row| row[0]).collect(),
-                Some(v) => t.iter().map(|row| row.iter().zip(&v).fold(0.0, |sum, (t, v)| sum + t * v)).collect(),
+                Some(v) => {
+                    t.iter().map(|row| row.iter().zip(&v).fold(0.0, |sum, (t, v)| sum + t * v)).collect()
+                }
             });
         }
         for (y, v) in y.iter_mut().zip(v.expect("at least one core")) {

@@ -9,7 +9,9 @@ use cortex_m_semihosting::{debug, hio, syscall};
 pub fn fail(message: Arguments<'_>) -> ! {
     say(format_args!("error={message}"));
     debug::exit(debug::EXIT_FAILURE);
-    loop {}
+    loop {
+        core::hint::spin_loop();
+    }
 }
 
 /// Prints a line on the host.

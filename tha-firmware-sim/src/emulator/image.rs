@@ -122,7 +122,7 @@ fn make(
         }
         cargo.env("THA_MODEL", path);
     }
-    let output = output(&mut cargo, "cargo", "see https://rustup.rs")?;
+    let output = output(&mut cargo, "cargo", "https://rustup.rs")?;
     if !output.status.success() {
         let log = words(&output.stderr);
         if log.contains("can't find crate for `core`") {

@@ -74,11 +74,11 @@ impl Processor {
 #[derive(Debug, thiserror::Error)]
 pub enum EmulatorError {
     /// A tool is not installed.
-    #[error("{tool} is missing; install it with `{remedy}`")]
+    #[error("{tool} is missing; to install it: {remedy}")]
     Missing {
         /// The program.
         tool: &'static str,
-        /// The command that installs it.
+        /// How to install it.
         remedy: String,
     },
     /// The Rust target cannot be installed.

@@ -27,6 +27,9 @@ pub enum Route {
     Monomials,
 }
 
+/// A symmetric matrix, given by its products.
+pub type Operator<'a> = Box<dyn Fn(&DVector<f64>) -> DVector<f64> + 'a>;
+
 /// Rows x_t and a degree d.
 pub struct Kernel<'a> {
     x: &'a DMatrix<f64>,
@@ -72,7 +75,7 @@ impl<'a> Kernel<'a> {
 
     /// U U^T v by rows, U^T U v by monomials: the same eigenvalues but for zeros.
     #[must_use]
-    pub fn operator(&self) -> Box<dyn Fn(&DVector<f64>) -> DVector<f64> + '_> {
+    pub fn operator(&self) -> Operator<'_> {
         match self.route {
             Route::Rows => {
                 let blocks = blocks(self.x, BLOCK);
@@ -91,12 +94,16 @@ impl<'a> Kernel<'a> {
             let mut products = DMatrix::zeros(0, 0);
             for (i, a) in blocks.iter().enumerate().skip(piece).step_by(PIECES) {
                 for (j, b) in blocks[..=i].iter().enumerate() {
-                    self.powers(a, b, &mut products);
+                    products.resize_mut(a.nrows(), b.nrows(), 0.0);
+                    set_product(view_mut(&mut products), view(a), view(b).transpose());
                     let (rows, columns) = (a.nrows(), b.nrows());
                     let (above, beside) = (v.rows(i * BLOCK, rows), v.rows(j * BLOCK, columns));
-                    out.rows_mut(i * BLOCK, rows).gemv(1.0, &products, &beside, 1.0);
-                    if j < i {
-                        out.rows_mut(j * BLOCK, columns).gemv_tr(1.0, &products, &above, 1.0);
+                    for (c, column) in products.as_slice().chunks_exact(rows).enumerate() {
+                        let target = &mut out.as_mut_slice()[i * BLOCK..][..rows];
+                        let below = self.fused(column, beside[c], above.as_slice(), target);
+                        if j < i {
+                            out[j * BLOCK + c] += below;
+                        }
                     }
                 }
             }
@@ -104,6 +111,16 @@ impl<'a> Kernel<'a> {
         };
         let parts: Vec<DVector<f64>> = (0..PIECES.min(blocks.len())).into_par_iter().map(piece).collect();
         parts.into_iter().fold(DVector::zeros(v.len()), |sum, part| sum + part)
+    }
+
+    /// target += column^d value, and column^d . above, in one pass.
+    fn fused(&self, column: &[f64], value: f64, above: &[f64], target: &mut [f64]) -> f64 {
+        match self.degree {
+            1 => fused(column, value, above, target, |g| g),
+            2 => fused(column, value, above, target, |g| g * g),
+            3 => fused(column, value, above, target, |g| g * g * g),
+            degree => fused(column, value, above, target, |g| g.powi(degree as i32)),
+        }
     }
 
     fn apply_monomials(&self, monomials: &Monomials, v: &DVector<f64>) -> DVector<f64> {
@@ -147,7 +164,7 @@ impl<'a> Kernel<'a> {
         match degree {
             1 => {}
             2 => out.iter_mut().for_each(|v| *v *= *v),
-            3 => out.iter_mut().for_each(|v| *v *= *v * *v),
+            3 => out.iter_mut().for_each(|v| *v = *v * *v * *v),
             _ => out.iter_mut().for_each(|v| *v = v.powi(degree)),
         }
     }
@@ -175,6 +192,27 @@ impl<'a> Kernel<'a> {
         let parts: Vec<T> = starts.into_par_iter().map(piece).collect();
         parts.into_iter().fold(zero.clone(), |sum, part| sum + part)
     }
+}
+
+fn fused(column: &[f64], value: f64, above: &[f64], target: &mut [f64], power: impl Fn(f64) -> f64) -> f64 {
+    // Independent sums, so that they can be made side by side.
+    const LANES: usize = 8;
+    let mut sums = [0.0; LANES];
+    let whole = column.len() / LANES * LANES;
+    let parts = column.chunks_exact(LANES).zip(above.chunks_exact(LANES));
+    for ((column, above), target) in parts.zip(target.chunks_exact_mut(LANES)) {
+        for lane in 0..LANES {
+            let entry = power(column[lane]);
+            target[lane] += entry * value;
+            sums[lane] += entry * above[lane];
+        }
+    }
+    for t in whole..column.len() {
+        let entry = power(column[t]);
+        target[t] += entry * value;
+        sums[0] += entry * above[t];
+    }
+    sums.iter().sum()
 }
 
 /// Multiplications by rows and by monomials.

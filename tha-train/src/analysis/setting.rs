@@ -237,8 +237,9 @@ fn change(core: &build::Core, slices: &[(usize, f64, f64)]) -> Core {
 fn constant(like: &TensorTrain, outputs: &[(usize, f64, f64)], share: f64) -> TensorTrain {
     let mut train = TensorTrain::zeros(like.outputs(), like.q(), &vec![1; like.degree() - 1]);
     for (k, core) in train.cores.iter_mut().enumerate() {
-        for a in 0..core.left {
-            core.data[a * core.q] = if k == 0 { share * outputs[a].2 } else { 1.0 };
+        let width = core.q;
+        for (row, output) in core.data.chunks_exact_mut(width).zip(outputs) {
+            row[0] = if k == 0 { share * output.2 } else { 1.0 };
         }
     }
     train

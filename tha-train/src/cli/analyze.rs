@@ -2,7 +2,7 @@
 
 use super::args::{DataArgs, Speech, Threads};
 use super::error::CliError;
-use super::speak::{self, Progress, figure};
+use super::speak::{self, Progress, count, figure};
 use crate::analysis::{self, Analysis, Bound, Options, Setting};
 use crate::data::Dataset;
 use crate::model::Model;
@@ -53,8 +53,8 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let data = args.data.source()?.read(&full.columns(true))?;
     data.check_memory(full.spec().memory)?;
     let progress = Progress::new(args.speech, data.warnings());
-    progress.now(|| format!("analysing {} heads", ensemble.spec().heads.len()));
     let setting = Setting::from_models(&full, &ensemble, &data)?;
+    progress.now(|| format!("analysing {}", count(setting.heads.len(), "head")));
     let options = Options { measure_zero: args.measure_zero as usize, seed: args.seed, ..Options::default() };
     let analysis = analysis::analyze(&setting, &options);
     if let Some(path) = &args.report {

@@ -100,7 +100,9 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let clock = Instant::now();
     let full = fit::fit(&data.train, judge, &options, &watch)?;
     fitted.push(("full", full.model, clock.elapsed().as_secs_f64()));
-    for (name, combine) in [("average", Combine::Average), ("stack", Combine::Stack), ("additive", Combine::Additive)] {
+    for (name, combine) in
+        [("average", Combine::Average), ("stack", Combine::Stack), ("additive", Combine::Additive)]
+    {
         let plan = ensemble::Options {
             heads: Some(24),
             subset_size: 4,
@@ -132,7 +134,8 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         });
     }
     staging.commit()?;
-    let best = (0..lines.len()).min_by(|&a, &b| lines[a].test_nrmse.total_cmp(&lines[b].test_nrmse)).unwrap_or(0);
+    let best =
+        (0..lines.len()).min_by(|&a, &b| lines[a].test_nrmse.total_cmp(&lines[b].test_nrmse)).unwrap_or(0);
     let (streamed_samples, stream_difference) = stream(&fitted[best].1, &data.test)?;
     progress.done();
     let report = Report {
@@ -167,7 +170,8 @@ fn stream(model: &Model, data: &Dataset) -> Result<(usize, f64), CliError> {
         let u: Vec<f32> = data.u.iter().map(|column| column[t] as f32).collect();
         if let Some(output) = push(&core, &mut state, &u).output() {
             for (j, (&y, channel)) in output.y.iter().zip(&model.spec().outputs).enumerate() {
-                difference = difference.max((f64::from(y) - batch[(count, j)]).abs() / f64::from(channel.scale));
+                difference =
+                    difference.max((f64::from(y) - batch[(count, j)]).abs() / f64::from(channel.scale));
             }
             count += 1;
         }
@@ -176,7 +180,8 @@ fn stream(model: &Model, data: &Dataset) -> Result<(usize, f64), CliError> {
 }
 
 fn words(args: &Args, report: &Report) -> String {
-    let head = ["model", "heads", "test NRMSE", "flash bytes", "MACs per sample", "seconds"].map(String::from);
+    let head =
+        ["model", "heads", "test NRMSE", "flash bytes", "MACs per sample", "seconds"].map(String::from);
     let mut rows = vec![head.to_vec()];
     for line in &report.models {
         rows.push(vec![

@@ -154,7 +154,7 @@ mod tests {
             validation_residual: None,
             log: vec![],
         };
-        checkpoint.store("head-00001", &[1, 2], &[fit.clone()]).unwrap();
+        checkpoint.store("head-00001", &[1, 2], std::slice::from_ref(&fit)).unwrap();
         let back = checkpoint.load("head-00001", &[1, 2]).unwrap();
         assert_eq!(back[0].train, fit.train);
         assert_eq!((back[0].ridge, back[0].sweeps), (1e-7, 4));

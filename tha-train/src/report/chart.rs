@@ -134,8 +134,11 @@ pub(crate) fn lines(mut plot: Lines<'_>) -> String {
     let all = || plot.series.iter().flat_map(|series| &series.points);
     let (left, right) =
         all().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), (x, _)| (a.min(*x), b.max(*x)));
-    let (left, right) =
-        if left < right { (left, right) } else { (left.min(0.0).max(-1.0), left.clamp(0.0, 1e9) + 1.0) };
+    let (left, right) = if left < right {
+        (left, right)
+    } else {
+        if left.is_finite() { (left - 1.0, left + 1.0) } else { (0.0, 1.0) }
+    };
     let zero = plot.stems.then_some(0.0);
     let bands = plot.band.into_iter().flat_map(|band| [band, -band]);
     let (low, high) = range(all().map(|(_, y)| *y).chain(zero).chain(bands));
@@ -155,7 +158,12 @@ pub(crate) fn lines(mut plot: Lines<'_>) -> String {
         if let Some(band) = plot.band {
             chart.draw_series([Rectangle::new([(left, -band), (right, band)], BAND.light.filled())])?;
         }
-        let number = |v: &f64| tick(if log { 10_f64.powf(*v) } else { *v });
+        let number = |v: &f64| {
+            // Half decades: two digits are enough.
+            let power = 10_f64.powf(*v);
+            let digits = (1 - v.floor() as i32).clamp(0, 12) as usize;
+            if log { tick(format!("{power:.digits$}").parse().unwrap_or(power)) } else { tick(*v) }
+        };
         chart
             .configure_mesh()
             .disable_x_mesh()

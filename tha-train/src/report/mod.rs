@@ -8,6 +8,8 @@ mod chart;
 mod model_part;
 mod page;
 mod palette;
+mod prediction_part;
+mod residual_part;
 mod theory_part;
 mod validation;
 
@@ -64,13 +66,13 @@ pub fn html(report: &Report<'_>) -> String {
         spec.provenance.note
     );
     let mut page = Page::new(&report.title, &subtitle);
-    let parts = model_part::Comparison::new(report);
-    model_part::summary(&mut page, report, &parts);
-    model_part::prediction(&mut page, report, &parts);
+    let parts = prediction_part::Comparison::new(report);
+    prediction_part::summary(&mut page, report, &parts);
+    prediction_part::prediction(&mut page, report, &parts);
     if let Some(analysis) = report.analysis {
         theory_part::decomposition(&mut page, analysis);
     }
-    model_part::residuals(&mut page, report.data, &parts);
+    residual_part::residuals(&mut page, report.data, &parts);
     if let Some(convergence) = report.convergence {
         model_part::convergence(&mut page, convergence);
     }

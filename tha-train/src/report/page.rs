@@ -28,13 +28,14 @@ p{margin:0 0 12px;max-width:100ch}
 .grid .card{margin-top:0}
 figure{margin:0}
 figcaption{margin-top:6px}
-svg{display:block;width:100%;height:auto}
+svg{display:block;width:100%;max-width:640px;height:auto;margin:0 auto}
 svg.natural{width:auto;max-width:100%;margin:0 auto}
 svg text{font-family:inherit}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;width:100%;font-size:14px;font-variant-numeric:tabular-nums}
 th{color:var(--muted);font-weight:500;text-align:right;padding:6px 10px;border-bottom:1px solid var(--line);white-space:nowrap}
 td{text-align:right;padding:6px 10px;border-bottom:1px solid var(--line);white-space:nowrap}
+table.many{font-size:13px}table.many th,table.many td{padding:5px 6px}
 tr:last-child td{border-bottom:0}
 th:first-child,td:first-child{text-align:left;padding-left:0;white-space:normal}
 .good{color:var(--good);font-weight:600}
@@ -106,11 +107,12 @@ pub(crate) fn table(title: &str, rows: &[Vec<String>], caption: &str) -> String 
         let cells: String = row.iter().map(|cell| format!("<{tag}>{cell}</{tag}>")).collect();
         format!("<tr>{cells}</tr>")
     };
+    let many = if rows.first().is_some_and(|row| row.len() > 8) { " class=\"many\"" } else { "" };
     let rows: String = rows.iter().enumerate().map(row).collect();
     let caption =
         if caption.is_empty() { String::new() } else { format!("<figcaption>{caption}</figcaption>") };
     format!(
-        "<div class=\"card\"><h3>{}</h3><div class=\"scroll\"><table>{rows}</table></div>{caption}</div>",
+        "<div class=\"card\"><h3>{}</h3><div class=\"scroll\"><table{many}>{rows}</table></div>{caption}</div>",
         escape(title)
     )
 }

@@ -41,7 +41,11 @@ pub(super) fn decomposition(page: &mut Page, a: &Analysis) {
         ),
         bar("= error²", 0.0, error, PURPLE, format!("= {}", short(error))),
     ];
-    let verdict = if a.baking_helps() {
+    let verdict = if !a.convex {
+        "The weights are not convex: the truncated ensemble counts some coefficients more than once, so the bias is large \
+         and no fair baseline. The identity holds all the same."
+            .into()
+    } else if a.baking_helps() {
         format!(
             "Baking pays: the truncated ensemble would be {} from the full model, the trained one is {}.",
             short(a.bias),
@@ -179,9 +183,9 @@ pub(super) fn baking(page: &mut Page, a: &Analysis) {
         "noise",
         "omitted",
         "projection",
-        "one core: predicted",
+        "1 core: predicted",
         "realised",
-        "two cores: predicted",
+        "2 cores: predicted",
         "cut",
         "realised",
     ];
@@ -207,6 +211,7 @@ pub(super) fn baking(page: &mut Page, a: &Analysis) {
         "Residual at the projection (Lemma 1) and the first step from it (Theorem 5)",
         &rows,
         "Norms of noise, omitted dynamics and projection error; decrease of the squared residual by the best single core \
-         (ALS) and by the first two cores (MALS), where the cut back to the head's rank takes a part away.",
+         (ALS) and by the first two cores (MALS), where the cut back to the head's \
+         rank takes a part away, or more than all (negative).",
     )]);
 }

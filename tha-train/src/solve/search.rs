@@ -37,7 +37,7 @@ const SMALL: f64 = 1e-3;
 const SAME: f64 = 0.02;
 /// Steps of a descent at most, and the ratio of successive losses above which it ends.
 const HASTY: (usize, f64) = (40, 0.98);
-const PATIENT: (usize, f64) = (80, 0.997);
+const PATIENT: (usize, f64) = (100, 0.999);
 
 /// A train of the race and its squared residual on the sketch.
 #[derive(Clone)]
@@ -146,9 +146,17 @@ impl Track<'_, '_> {
             if let Some(winner) = self.come_down(train, level)? {
                 return Ok(Some(winner));
             }
-            if self.judge.is_none() && self.agreeing[cap] > 2 {
+            let small = |best: &Candidate| best.loss <= SMALL * self.sketch.square();
+            if self.judge.is_none() && self.agreeing[cap] > 1 && self.best[cap].as_ref().is_some_and(small) {
                 break;
             }
+        }
+        // None came near: many inputs make long plateaus, so the best start gets the time to cross them.
+        if let Some(best) = self.best[cap].clone()
+            && self.judge.is_none()
+            && best.loss > SMALL * self.sketch.square()
+        {
+            self.descended(best.train, StepKind::Start(self.starts), cap, PATIENT)?;
         }
         Ok(None)
     }
@@ -214,7 +222,13 @@ impl Track<'_, '_> {
             let mut rest: Vec<(f64, TensorTrain)> = Vec::new();
             for _ in 0..SUBSPACES * self.options.restarts {
                 let subspace = polynomial.search(rank, &mut self.draws);
-                if subspace.level > level || found.iter().any(|f| f.distance(&subspace) < 0.3) {
+                if subspace.level > level {
+                    continue;
+                }
+                if let Some(known) = found.iter_mut().find(|f| f.distance(&subspace) < 0.3) {
+                    if subspace.level < known.level {
+                        *known = subspace;
+                    }
                     continue;
                 }
                 // With three cores the middle is a linear problem, and its loss tells at once which pairs are worth
@@ -245,9 +259,9 @@ impl Track<'_, '_> {
             if self.options.degree > 3 && found.len() > 1 {
                 found.sort_by(|a, b| a.level.total_cmp(&b.level));
                 // The middle is no linear problem: every likely pair gets its turn with random ones.
-                let pairs = [(0, 1), (0, 2), (1, 2), (0, 3)];
+                let pairs = [(0, 1), (0, 2), (1, 2), (0, 3), (1, 3), (2, 3)];
                 let likely = pairs.into_iter().filter(|pair| pair.1 < found.len());
-                let turns: Vec<_> = likely.cycle().take(2 * self.options.restarts).collect();
+                let turns: Vec<_> = likely.cycle().take(3 * self.options.restarts).collect();
                 for (turn, (a, b)) in turns.into_iter().enumerate() {
                     let width = rank + 1 + turn % 2;
                     let train = self.between(&found[a], &found[b], rank, width);
@@ -311,9 +325,8 @@ impl Track<'_, '_> {
             candidate = lower;
             reached -= 1;
         }
-        // Coming down from a local minimum of a misfit proves nothing: then another start must agree.
-        let small = candidate.loss <= SMALL * self.sketch.square();
-        let proven = reached < level && (small || self.agreeing.get(reached).is_some_and(|n| *n > 1));
+        // Coming down from a local minimum of a misfit proves nothing.
+        let proven = reached < level && candidate.loss <= SMALL * self.sketch.square();
         if self.as_good_as_any(&candidate, proven)
             && (reached < self.options.max_rank || self.exact(candidate.loss, &self.sketch))
         {
@@ -425,7 +438,7 @@ impl Track<'_, '_> {
     }
 }
 
-/// A sum of `count` squared standard normals exceeds this once in many thousand times.
+/// A sum of `count` squared standard normals hardly ever exceeds this: mean and three deviations.
 fn chance(count: usize) -> f64 {
-    count as f64 + 4.0 * (2.0 * count as f64).sqrt() + 8.0
+    count as f64 + 3.0 * (2.0 * count as f64).sqrt()
 }

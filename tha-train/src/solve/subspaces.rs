@@ -179,7 +179,7 @@ mod tests {
         let ends = [crate::tt::unfold(&train.cores[0]), crate::tt::unfold(&train.cores[3])];
         let ends = ends.map(|forms| Subspace { basis: complement(&qr(&forms).0), level: 0.0 });
         let found: Vec<_> =
-            (0..40).map(|_| polynomial.search(2, &mut normal)).filter(|w| w.level < 1e-9).collect();
+            (0..300).map(|_| polynomial.search(2, &mut normal)).filter(|w| w.level < 1e-9).collect();
         assert!(!found.is_empty());
         for end in ends {
             assert!(found.iter().any(|w| w.distance(&end) < 1e-6));

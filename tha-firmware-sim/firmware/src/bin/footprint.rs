@@ -9,7 +9,9 @@ use tha_core::{Model, State, Step, push};
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
-    loop {}
+    loop {
+        core::hint::spin_loop();
+    }
 }
 
 /// Parse, make a state, push for ever.

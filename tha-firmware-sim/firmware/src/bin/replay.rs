@@ -154,5 +154,7 @@ fn main() -> ! {
         size_of::<Room>(),
     ));
     debug::exit(debug::EXIT_SUCCESS);
-    loop {}
+    loop {
+        core::hint::spin_loop();
+    }
 }
