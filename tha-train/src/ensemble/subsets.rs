@@ -177,7 +177,7 @@ pub(super) fn covering(
         });
         subsets.push(subset);
     }
-    (subsets, 1.0 - open as f64 / tuples as f64)
+    (subsets, (tuples - open) as f64 / tuples as f64)
 }
 
 /// The fraction of all t-tuples of inputs that lie inside some subset.
