@@ -1,6 +1,7 @@
 //! Common boards, and whether a model fits them.
 //!
-//! Flash, RAM and clock are those of the data sheets named in the table. The rate is an estimate: the clock, divided by
+//! Flash, RAM and clock are the nominal ones of the part; the table names the data sheet to check them against. The rate is
+//! an estimate: the clock, divided by
 //! the instructions of a push and the cycles an instruction takes on such a core with code in zero-wait-state memory.
 
 use crate::emulator::Processor;

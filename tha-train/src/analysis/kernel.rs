@@ -64,7 +64,7 @@ impl<'a> Kernel<'a> {
         if self.route == Route::Rows { by_rows } else { by_monomials }
     }
 
-    /// Size of the vectors of [`Kernel::apply`]: N, or the number of monomials.
+    /// Size of the vectors that the kernel is applied to: N, or the number of monomials.
     #[must_use]
     pub fn dimension(&self) -> usize {
         match self.route {

@@ -1,7 +1,7 @@
 //! The tangent space at B_proj and the projection of a correlation U_k^T R on it (Theorem 4, Lemma 2, Proposition 1).
 //!
 //! With left-orthogonal cores before and right-orthogonal cores after it, the gradient of core i is
-//! G_i(a, :, b) = sum_t x_t sum_j R_tj L_i(t)[j, a] R_i(t)[b]. Taking out of every G_i but the last what the core itself
+//! G_i(a, :, b) = sum_t x_t sum_j R_tj L_i(t, j, a) R_i(t, b). Taking out of every G_i but the last what the core itself
 //! spans, G_i - V_i V_i^T G_i, makes the blocks orthogonal to each other, so
 //! ||P_T U_k^T R||^2 = sum_i ||G_i - V_i V_i^T G_i||^2. U_k^T R itself is never formed.
 
