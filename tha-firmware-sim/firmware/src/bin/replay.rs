@@ -41,7 +41,7 @@ mod given {
 
     pub fn model() -> &'static [u8] {
         // SAFETY: called once, before anything else.
-        #[allow(static_mut_refs)]
+        #[allow(static_mut_refs, reason = "one thread, no interrupts: nobody else holds it")]
         let room = unsafe { &mut MODEL.0 };
         let length = File::open(c"model.tha").read(room);
         room.get(..length).unwrap_or(&[])
@@ -80,7 +80,7 @@ fn parse(bytes: &'static [u8]) -> Result<Model<'static>, ParseError> {
 fn start(model: &Model<'_>) -> &'static mut Room {
     match Room::new(model) {
         // SAFETY: called once; nothing else refers to it.
-        #[allow(static_mut_refs)]
+        #[allow(static_mut_refs, reason = "one thread, no interrupts: nobody else holds it")]
         Ok(state) => unsafe { STATE.write(state) },
         Err(error) => fail(format_args!("{error}")),
     }
@@ -106,7 +106,7 @@ fn main() -> ! {
 
     let (input, records, output) = (File::open(c"u.f32"), File::open(c"records.u32"), File::create(c"y.bin"));
     // SAFETY: the only reference to it.
-    #[allow(static_mut_refs)]
+    #[allow(static_mut_refs, reason = "one thread, no interrupts: nobody else holds it")]
     let sample = unsafe { &mut SAMPLE[..shape.inputs] };
     let (mut samples, mut total, mut least, mut most, mut stack_push) = (0u32, 0u64, u32::MAX, 0u32, 0u32);
     while let Some(length) = records.read_u32() {

@@ -1,0 +1,157 @@
+//! What an ensemble is to be, whether that is possible, and SelectSubsets of Algorithm 1 by the strategy asked for.
+
+use super::checkpoint::Identity;
+use super::heads::Material;
+use super::relevance;
+use super::select::{Cost, Room};
+use super::subsets::{self, Draws, Strategy};
+use crate::data::Dataset;
+use crate::fit::{self, FitError, Judge};
+use std::path::PathBuf;
+
+/// How the heads are combined.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Combine {
+    /// Convex weights, as in the paper.
+    #[default]
+    Average,
+    /// Free weights.
+    Stack,
+    /// Heads fitted to what the others leave; weights 1.
+    Additive,
+}
+
+/// What an ensemble is to be.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// K; `None` lets a covering design or a given list say.
+    pub heads: Option<usize>,
+    /// Inputs of each head.
+    pub subset_size: usize,
+    /// How the subsets are chosen.
+    pub strategy: Strategy,
+    /// How the heads are combined.
+    pub combine: Combine,
+    /// Folder in which finished heads are kept.
+    pub checkpoint: Option<PathBuf>,
+    /// Largest model file, bytes.
+    pub budget_flash: Option<usize>,
+    /// Most multiply-accumulates per sample.
+    pub budget_macs: Option<usize>,
+}
+
+/// Subsets known in advance, or found one by one.
+pub(super) enum Plan {
+    Fixed(Vec<Vec<usize>>),
+    Adaptive(usize),
+}
+
+impl Options {
+    pub(super) fn check(&self, data: &Dataset) -> Result<(), FitError> {
+        let p = data.inputs.len();
+        let refuse =
+            |option, found: String, expected: String| Err(FitError::Option { option, found, expected });
+        if let Strategy::Given(subsets) = &self.strategy {
+            let good = |s: &Vec<usize>| {
+                !s.is_empty() && s.windows(2).all(|w| w[0] < w[1]) && s.iter().all(|&c| c < p)
+            };
+            return match subsets.iter().position(|subset| !good(subset)) {
+                Some(k) => {
+                    refuse("--subsets", format!("list {}", k + 1), format!("distinct inputs of the {p}"))
+                }
+                None if subsets.is_empty() => refuse("--subsets", "no list".into(), "at least one".into()),
+                None => Ok(()),
+            };
+        }
+        if !(1..=p).contains(&self.subset_size) {
+            return refuse("--subset-size", self.subset_size.to_string(), format!("1 to the {p} inputs"));
+        }
+        match self.heads {
+            Some(0) => refuse("--heads", "0".into(), "at least 1".into()),
+            Some(count) if count > usize::from(u16::MAX) => {
+                refuse("--heads", count.to_string(), format!("at most {}", u16::MAX))
+            }
+            None if self.strategy != Strategy::Covering => {
+                refuse("--heads", "nothing".into(), "a number, or --subsets covering, which finds it".into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The settings that a checkpoint depends on, by the names their user knows.
+    pub(super) fn identity(&self, data: &Dataset, judge: Judge<'_>, options: &fit::Options) -> Identity {
+        let judge = match judge {
+            Judge::End(fraction) => format!("the last {fraction} of each record"),
+            Judge::Folds(count) => format!("{count} folds"),
+            Judge::Data(other) => format!("data {:016x}", other.fingerprint()),
+        };
+        let s = &options.solve;
+        [
+            ("data", format!("{:016x}", data.fingerprint())),
+            ("validation on", judge),
+            ("--memory", options.memory.to_string()),
+            ("--degree", s.degree.to_string()),
+            ("--max-rank", s.max_rank.to_string()),
+            ("--tol", s.tolerance.to_string()),
+            ("--solver", format!("{:?}", s.solver)),
+            ("--ridge", format!("{:?}", s.ridge)),
+            ("--restarts", s.restarts.to_string()),
+            ("--seed", s.seed.to_string()),
+            ("--heads", format!("{:?}", self.heads)),
+            ("--subset-size", self.subset_size.to_string()),
+            ("--subsets", format!("{:?}", self.strategy)),
+            ("--combine", format!("{:?}", self.combine)),
+            ("version", env!("CARGO_PKG_VERSION").to_owned()),
+        ]
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
+    }
+
+    /// SelectSubsets.
+    pub(super) fn plan(&self, material: &Material<'_>, options: &fit::Options) -> Result<Plan, FitError> {
+        let (p, size) = (material.inputs(), self.subset_size);
+        let mut draws = Draws::new(options.solve.seed);
+        let count = self.heads.unwrap_or(usize::from(u16::MAX));
+        Ok(Plan::Fixed(match &self.strategy {
+            Strategy::Given(subsets) => subsets.clone(),
+            Strategy::Random => subsets::random(p, size, count, &mut draws),
+            Strategy::Weighted => {
+                let samples = &material.parts[0].fit;
+                subsets::weighted(&relevance::relevance(&samples.x, &samples.y, p), size, count, &mut draws)
+            }
+            Strategy::Adaptive => return Ok(Plan::Adaptive(count.min(subsets::choose(p, size)))),
+            Strategy::Covering => {
+                let tuple = options.solve.degree.min(size);
+                if subsets::choose(p, tuple) > subsets::TUPLE_LIMIT {
+                    return Err(FitError::Option {
+                        option: "--subsets covering",
+                        found: format!("{} sets of {tuple} inputs", subsets::choose(p, tuple)),
+                        expected: format!(
+                            "at most {}; use random, weighted or adaptive",
+                            subsets::TUPLE_LIMIT
+                        ),
+                    });
+                }
+                let (found, fraction) = subsets::covering(p, size, tuple, count, &mut draws);
+                if self.heads.is_none() && fraction < 1.0 {
+                    return Err(FitError::Option {
+                        option: "--subsets covering",
+                        found: format!("more than {} heads", found.len()),
+                        expected: "--heads for a partial covering, or a larger --subset-size".into(),
+                    });
+                }
+                found
+            }
+        }))
+    }
+
+    /// What the budgets leave for heads, `rest` bytes going to everything else in the file.
+    pub(super) fn room(&self, rest: usize) -> Room {
+        Room { flash: self.budget_flash.map(|budget| budget.saturating_sub(rest)), macs: self.budget_macs }
+    }
+
+    pub(super) fn too_tight(&self, smallest: Cost, rest: usize) -> FitError {
+        FitError::Budget { flash: smallest.flash + rest, macs: smallest.macs }
+    }
+}
