@@ -82,6 +82,12 @@ pub(crate) fn cholesky_solve(factor: &DMatrix<f64>, rhs: &mut DMatrix<f64>) {
     solve_upper_triangular_in_place(factor.transpose(), view_mut(rhs), Par::Seq);
 }
 
+/// Solves `r^T z = rhs` in place for every column of `rhs`, `r` upper triangular.
+pub(crate) fn transposed_solve(r: &DMatrix<f64>, rhs: &mut DMatrix<f64>) {
+    use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
+    solve_lower_triangular_in_place(view(r).transpose(), view_mut(rhs), Par::Seq);
+}
+
 /// Eigenvalues (rising) and eigenvectors of a symmetric matrix of which the lower triangle is read; `None` where the
 /// iteration fails, as it does on values that are not finite.
 pub(crate) fn symmetric_eigen(matrix: &DMatrix<f64>) -> Option<(Vec<f64>, DMatrix<f64>)> {

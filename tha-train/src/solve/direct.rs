@@ -5,6 +5,7 @@
 //! the dual is solved: (X X^T)^d elementwise is the Gram matrix of all monomials, whatever their number.
 
 use super::count::monomials;
+use super::moments::Moments;
 use super::normal::Rows;
 use super::{Problem, SolveError};
 use crate::linalg::{
@@ -22,6 +23,9 @@ const ENTRIES: usize = 1 << 24;
 const GROUP: usize = 16;
 /// Eigenvalues below this fraction of the largest count as zero.
 const CUTOFF: f64 = 1e-13;
+
+/// Rows per monomial from which the moments cost less than the rows.
+const ROWS_PER_MONOMIAL: usize = 4;
 
 /// The monomials of degree d in q variables.
 pub(super) struct Monomials {
@@ -50,12 +54,12 @@ impl Monomials {
         Self { q, levels, roots: level.iter().map(|m| m.2.sqrt()).collect() }
     }
 
-    fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.roots.len()
     }
 
     /// phi for the rows of a block: rows x count.
-    fn values(&self, x: &DMatrix<f64>) -> DMatrix<f64> {
+    pub(super) fn values(&self, x: &DMatrix<f64>) -> DMatrix<f64> {
         let rows = x.nrows();
         let mut values = x.clone();
         for level in &self.levels[1..] {
@@ -154,6 +158,8 @@ pub(super) struct Judge {
     pub(super) dimension: usize,
     /// The symmetric tensor, l x q^d row-major.
     pub(super) tensor: Vec<f64>,
+    /// What replaces the rows, where they are many and determine every monomial.
+    pub(super) moments: Option<Moments>,
 }
 
 /// Solves directly where that is cheap and well determined: at most `most` monomials, twice as many rows.
@@ -165,11 +171,14 @@ pub(super) fn judge(problem: &Problem, degree: usize, most: usize) -> Option<Jud
     }
     let monomials = Monomials::new(q, degree);
     let (gram, rhs) = gram(problem, &monomials);
+    let mut factor = gram.clone();
     let solution = solve(gram, &rhs, 0.0).ok()?;
     let explained: f64 = solution.iter().zip(rhs.iter()).map(|(z, r)| z * r).sum();
     let loss = (problem.y.norm_squared() - explained).max(0.0);
     let variance = loss / ((rows - count) * outputs) as f64;
-    Some(Judge { loss, variance, dimension: count * outputs, tensor: monomials.tensor(&solution) })
+    let worthwhile = rows >= ROWS_PER_MONOMIAL * count && cholesky_in_place(&mut factor);
+    let moments = worthwhile.then(|| Moments::new(problem, &monomials, &solution, &factor, loss));
+    Some(Judge { loss, variance, dimension: count * outputs, tensor: monomials.tensor(&solution), moments })
 }
 
 /// The direct solution as a train, bonds cut at `tolerance` (relative, in the norm of B) and `cap`.

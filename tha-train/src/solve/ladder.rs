@@ -1,7 +1,7 @@
 //! The ladder: race on a sketch, polish on all rows, choose ridge and rank on rows that were not fitted.
 
 use super::count::dimension;
-use super::levenberg::Descent;
+use super::levenberg::{Descent, EXPLICIT};
 use super::log::{Log, Step, StepKind};
 use super::normal::Rows;
 use super::search::{Candidate, race};
@@ -11,6 +11,8 @@ use nalgebra::DMatrix;
 
 /// Largest number of monomials for which the direct solution is worth its cost as a judge.
 const JUDGE: usize = 600;
+/// Relative loss below which the moments have lost digits that the rows still have.
+const CONDENSED: f64 = 1e-10;
 /// Ridge parameters from strong to weak.
 const RIDGES: [f64; 9] = [1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8];
 
@@ -28,17 +30,39 @@ pub(super) fn fit(
     options: &Options,
     log: &mut Log,
 ) -> Result<Chosen, SolveError> {
-    let rows = Rows::new(problem, 1);
     let reference = direct::judge(problem, options.degree, JUDGE);
-    let race = race(problem, &rows, reference.as_ref(), options, log)?;
+    let ranks = options.start_ranks(problem.y.ncols(), problem.x.ncols(), options.max_rank);
+    let largest = TensorTrain::zeros(problem.y.ncols(), problem.x.ncols(), &ranks).parameters();
+    let moments = reference.as_ref().and_then(|reference| reference.moments.as_ref());
+    let rows = match moments.filter(|_| largest <= EXPLICIT) {
+        Some(moments) => Rows::condensed(moments),
+        None => Rows::new(problem, 1),
+    };
+    let chosen = choose(problem, &rows, reference.as_ref(), judge, options, log)?;
+    if rows.are_condensed() && rows.loss(&chosen.train) <= CONDENSED * rows.square() {
+        let refined = refit(chosen.train, problem, chosen.ridge, options, log)?;
+        return Ok(Chosen { steps: chosen.steps + refined.steps, ..refined });
+    }
+    Ok(chosen)
+}
+
+fn choose(
+    problem: &Problem,
+    rows: &Rows,
+    reference: Option<&direct::Judge>,
+    judge: Option<&Problem>,
+    options: &Options,
+    log: &mut Log,
+) -> Result<Chosen, SolveError> {
+    let race = race(problem, rows, reference, options, log)?;
     let mut ladder = Ladder { options, log, descent: Descent::new(TensorTrain::zeros(1, 1, &[])) };
     if let Ridge::Fixed(ridge) = options.ridge {
         let mut best: Option<(f64, Chosen)> = None;
         for candidate in race.candidates {
-            let chosen = ladder.polish(candidate.train, &rows, ridge)?;
+            let chosen = ladder.polish(candidate.train, rows, ridge)?;
             let score = match judge {
                 Some(judge) => loss(&chosen.train, judge),
-                None => criterion(&chosen.train, &rows),
+                None => criterion(&chosen.train, rows),
             };
             if best.as_ref().is_none_or(|(b, _)| score < *b) {
                 best = Some((score, chosen));
@@ -48,16 +72,16 @@ pub(super) fn fit(
     }
     // What predicts new rows as well as its residual promises needs no penalty.
     let best = race.best();
-    let chosen = ladder.polish(best.train.clone(), &rows, 0.0)?;
+    let chosen = ladder.polish(best.train.clone(), rows, 0.0)?;
     let trusted = match judge {
-        Some(judge) => generalises(&chosen.train, &rows, judge),
+        Some(judge) => generalises(&chosen.train, rows, judge),
         None => race.certain || 20 * best.dimension < rows.entries(),
     };
     if trusted {
         return Ok(chosen);
     }
     match judge {
-        Some(judge) => ladder.choose(&race.candidates, &rows, judge),
+        Some(judge) => ladder.choose(&race.candidates, rows, judge),
         None => {
             // Nothing to judge by: hold the end back, choose, and fit the choice to everything.
             let count = problem.x.nrows();
@@ -69,7 +93,7 @@ pub(super) fn fit(
             let (judge_x, judge_y) = part(count - held, held);
             let judge = Problem { x: &judge_x, y: &judge_y };
             let chosen = ladder.choose(&race.candidates, &Rows::new(&Problem { x: &x, y: &y }, 1), &judge)?;
-            ladder.polish(chosen.train, &rows, chosen.ridge)
+            ladder.polish(chosen.train, rows, chosen.ridge)
         }
     }
 }

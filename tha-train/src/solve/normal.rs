@@ -7,6 +7,7 @@
 //! are summed before the expensive step and J never exists.
 
 use super::Problem;
+use super::moments::Moments;
 use crate::linalg::{add_product, columns, columns_mut};
 use crate::tt::{BLOCK, Contraction, TensorTrain, evaluate_block, unfold};
 use nalgebra::DMatrix;
@@ -34,11 +35,24 @@ pub(super) struct NormalEquations {
     pairs: Vec<f64>,
 }
 
+impl NormalEquations {
+    /// A gram matrix of zeros.
+    pub(super) fn clear(&mut self, size: usize) {
+        if self.gram.nrows() == size {
+            self.gram.fill(0.0);
+        } else {
+            self.gram = DMatrix::zeros(size, size);
+        }
+    }
+}
+
 /// Rows cut into blocks, each column-major by itself: made once, read by every step.
 pub(super) struct Rows {
     pub(super) blocks: Vec<(DMatrix<f64>, DMatrix<f64>)>,
     /// Number of rows N.
     pub(super) count: usize,
+    /// What stands for the rows where there are no blocks.
+    moments: Option<Moments>,
 }
 
 impl Rows {
@@ -46,21 +60,40 @@ impl Rows {
     pub(super) fn new(problem: &Problem, stride: usize) -> Self {
         let indices: Vec<usize> = (0..problem.x.nrows()).step_by(stride).collect();
         let block = |chunk: &[usize]| (problem.x.select_rows(chunk), problem.y.select_rows(chunk));
-        Self { blocks: indices.chunks(BLOCK).map(block).collect(), count: indices.len() }
+        Self { blocks: indices.chunks(BLOCK).map(block).collect(), count: indices.len(), moments: None }
+    }
+
+    /// Rows known by their moments only.
+    pub(super) fn condensed(moments: &Moments) -> Self {
+        Self { blocks: Vec::new(), count: moments.count, moments: Some(moments.clone()) }
+    }
+
+    /// The rows themselves are not here.
+    pub(super) fn are_condensed(&self) -> bool {
+        self.moments.is_some()
     }
 
     /// Number of values N l.
     pub(super) fn entries(&self) -> usize {
-        self.blocks.iter().map(|(_, y)| y.len()).sum()
+        match &self.moments {
+            Some(moments) => moments.entries(),
+            None => self.blocks.iter().map(|(_, y)| y.len()).sum(),
+        }
     }
 
     /// ||y||^2.
     pub(super) fn square(&self) -> f64 {
-        self.blocks.iter().map(|(_, y)| y.norm_squared()).sum()
+        match &self.moments {
+            Some(moments) => moments.square,
+            None => self.blocks.iter().map(|(_, y)| y.norm_squared()).sum(),
+        }
     }
 
     /// ||y - f||^2.
     pub(super) fn loss(&self, train: &TensorTrain) -> f64 {
+        if let Some(moments) = &self.moments {
+            return moments.loss(train);
+        }
         let unfolded: Vec<_> = train.cores.iter().map(unfold).collect();
         let loss = |(x, y): &(DMatrix<f64>, DMatrix<f64>)| -> f64 {
             let values = evaluate_block(train, &unfolded, x.as_slice(), x.nrows());
@@ -82,6 +115,9 @@ impl Rows {
     ) {
         let q = train.q();
         let components = Components::new(train, cores);
+        if let Some(moments) = &self.moments {
+            return moments.normal_equations(train, &components, out);
+        }
         let inputs: Vec<(usize, usize)> = (0..q).flat_map(|i| (0..=i).map(move |j| (i, j))).collect();
         let width = components.columns;
         let unfolded: Vec<_> = train.cores.iter().map(unfold).collect();
@@ -262,11 +298,7 @@ impl Components {
 
     fn assemble(&self, q: usize, gradient: &[f64], out: &mut NormalEquations) {
         let size = self.list.len() * q;
-        if out.gram.nrows() == size {
-            out.gram.fill(0.0);
-        } else {
-            out.gram = DMatrix::zeros(size, size);
-        }
+        out.clear(size);
         let mut ordered = DMatrix::zeros(size, 1);
         let products = &out.products;
         for (c, &(.., start, stride)) in self.list.iter().enumerate() {

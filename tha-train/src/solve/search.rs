@@ -12,11 +12,13 @@ use super::direct::Judge;
 use super::levenberg::Descent;
 use super::log::{Log, Step, StepKind};
 use super::normal::{NormalEquations, Rows};
+use super::quartic;
 use super::reduce::Spectrum;
 use super::subspaces::{Polynomial, Subspace};
 use super::{Options, Problem, SolveError};
 use crate::tt::{Core, Normal, TensorTrain};
 use nalgebra::DMatrix;
+use std::collections::HashSet;
 
 /// Rows of the sketch per dimension of the largest model tried.
 const ROWS_PER_DIMENSION: f64 = 3.0;
@@ -24,8 +26,9 @@ const ROWS_PER_DIMENSION: f64 = 3.0;
 const EXACT: f64 = 1e-16;
 /// Keeps the gauge from drifting while the race lasts.
 const RACE_RIDGE: f64 = 1e-13;
-/// Starts of the search for subspaces, per start of the race.
-const SUBSPACES: usize = 8;
+/// Starts of the search for subspaces, per start of the race, and how many of those found are paired.
+const SUBSPACES: usize = 24;
+const LIKELY: usize = 6;
 
 /// Degrees above this grow from rank one.
 const GROWN: usize = 4;
@@ -33,6 +36,8 @@ const GROWN: usize = 4;
 const NEGLIGIBLE: f64 = 1e-10;
 /// Relative squared residual that local minima do not reach by misfit alone.
 const SMALL: f64 = 1e-3;
+/// The direct solution confirms a rank if it has one dimension in so many more.
+const TELLING: usize = 10;
 /// Losses this close, relatively, are those of the same minimum.
 const SAME: f64 = 0.02;
 /// Steps of a descent at most, and the ratio of successive losses above which it ends.
@@ -58,18 +63,21 @@ pub(super) struct Race {
 }
 
 impl Race {
-    /// The candidate of the smallest residual variance; of compatible ones the smallest.
+    /// The candidate of the smallest residual variance, or a smaller one that is not worse than chance allows.
     pub(super) fn best(&self) -> &Candidate {
         let variance = |c: &Candidate| c.loss / self.entries.saturating_sub(c.dimension).max(1) as f64;
-        let least = self.candidates.iter().map(variance).fold(f64::INFINITY, f64::min);
-        let close = |c: &&Candidate| variance(c) <= 1.05 * least;
-        self.candidates.iter().find(close).expect("a race has candidates")
+        let by_variance = |a: &&Candidate, b: &&Candidate| variance(a).total_cmp(&variance(b));
+        let least = self.candidates.iter().min_by(by_variance).expect("a race has candidates");
+        let spare = |c: &Candidate| chance(least.dimension.saturating_sub(c.dimension));
+        let close = |c: &&Candidate| c.loss - least.loss <= variance(least) * spare(c);
+        self.candidates.iter().find(close).unwrap_or(least)
     }
 }
 
 struct Track<'a, 'b> {
     sketch: Rows,
     x: DMatrix<f64>,
+    y: DMatrix<f64>,
     all: &'a Rows,
     judge: Option<&'a Judge>,
     options: &'a Options,
@@ -96,9 +104,12 @@ pub(super) fn race(
     let most = dimension(&options.start_ranks(outputs, q, cap), outputs, q);
     let stride = ((problem.y.len() as f64 / (ROWS_PER_DIMENSION * most as f64)) as usize).max(1);
     let indices: Vec<usize> = (0..problem.x.nrows()).step_by(stride).collect();
+    let moments = judge.and_then(|judge| judge.moments.as_ref());
+    let condensed = moments.filter(|_| judge.is_some_and(|j| 3 * j.dimension <= indices.len() * outputs));
     let mut track = Track {
-        sketch: Rows::new(problem, stride),
+        sketch: condensed.map_or_else(|| Rows::new(problem, stride), Rows::condensed),
         x: problem.x.select_rows(&indices),
+        y: problem.y.select_rows(&indices),
         all,
         judge,
         options,
@@ -212,87 +223,91 @@ impl Track<'_, '_> {
 
     /// Starts whose end cores vanish where the direct solution does.
     fn start_from_subspaces(&mut self, judge: &Judge) -> Result<Option<Candidate>, SolveError> {
+        if self.options.degree > GROWN {
+            return Ok(None);
+        }
         let polynomial = Polynomial::new(&judge.tensor, self.x.ncols(), self.options.degree);
         // What the noise leaves of a zero of the direct solution.
         let share = judge.dimension as f64 / self.all.entries() as f64;
         let level = 2.0 * (judge.variance * share).max(EXACT).sqrt();
         let promising = 2.0 * judge.variance.max(EXACT) * self.sketch.entries() as f64;
         for rank in (2..=self.options.max_rank).filter(|rank| polynomial.special(*rank)) {
-            let mut found: Vec<Subspace> = Vec::new();
+            let mut found: Vec<(usize, Subspace)> = Vec::new();
+            let mut tried = HashSet::new();
             let mut rest: Vec<(f64, TensorTrain)> = Vec::new();
-            for _ in 0..SUBSPACES * self.options.restarts {
-                let subspace = polynomial.search(rank, &mut self.draws);
-                if subspace.level > level {
-                    continue;
-                }
-                if let Some(known) = found.iter_mut().find(|f| f.distance(&subspace) < 0.3) {
-                    if subspace.level < known.level {
-                        *known = subspace;
+            for round in 0..SUBSPACES {
+                for turn in 0..self.options.restarts {
+                    let subspace = polynomial.search(rank, &mut self.draws);
+                    let known = found.iter_mut().find(|(_, known)| known.distance(&subspace) < 0.3);
+                    match known {
+                        _ if subspace.level > level => (),
+                        Some((_, known)) if known.level <= subspace.level => (),
+                        Some(known) => *known = (round * self.options.restarts + turn, subspace),
+                        None => found.push((round * self.options.restarts + turn, subspace)),
                     }
-                    continue;
                 }
-                // With three cores the middle is a linear problem, and its loss tells at once which pairs are worth
-                // a descent.
-                if self.options.degree == 3 {
-                    let trains: Vec<_> = if self.outputs == 1 {
-                        found.iter().map(|other| self.between(other, &subspace, rank, rank)).collect()
-                    } else {
-                        vec![self.between(&subspace, &subspace, rank, rank)]
+                found.sort_by(|a, b| a.1.level.total_cmp(&b.1.level));
+                if found.is_empty() && round + 1 >= rank {
+                    break;
+                }
+                // The middle, or the rest of the train, tells at once which are worth a descent.
+                for (i, j) in pairs(found.len().min(LIKELY)) {
+                    if !tried.insert((found[i].0, found[j].0)) {
+                        continue;
+                    }
+                    let train = match i == j {
+                        true => self.ending_with(&found[j].1, rank),
+                        false if self.outputs > 1 => continue,
+                        false => match self.between(&found[i].1, &found[j].1, judge) {
+                            Some(train) => train,
+                            None => continue,
+                        },
                     };
-                    for train in trains {
-                        let loss = self.sketch.loss(&train);
-                        if loss > promising {
-                            rest.push((loss, train));
-                        } else if let Some(winner) = self.come_down(train, rank)? {
-                            return Ok(Some(winner));
-                        }
-                    }
-                }
-                found.push(subspace);
-            }
-            rest.sort_by(|a, b| a.0.total_cmp(&b.0));
-            for (_, train) in rest.into_iter().take(self.options.restarts) {
-                if let Some(winner) = self.come_down(train, rank)? {
-                    return Ok(Some(winner));
-                }
-            }
-            if self.options.degree > 3 && found.len() > 1 {
-                found.sort_by(|a, b| a.level.total_cmp(&b.level));
-                // The middle is no linear problem: every likely pair gets its turn with random ones.
-                let pairs = [(0, 1), (0, 2), (1, 2), (0, 3), (1, 3), (2, 3)];
-                let likely = pairs.into_iter().filter(|pair| pair.1 < found.len());
-                let turns: Vec<_> = likely.cycle().take(3 * self.options.restarts).collect();
-                for (turn, (a, b)) in turns.into_iter().enumerate() {
-                    let width = rank + 1 + turn % 2;
-                    let train = self.between(&found[a], &found[b], rank, width);
-                    if let Some(winner) = self.come_down(train, width)? {
+                    let loss = self.sketch.loss(&train);
+                    if loss > promising {
+                        rest.push((loss, train));
+                    } else if let Some(winner) = self.come_down(train, rank)? {
                         return Ok(Some(winner));
                     }
+                }
+                // Of the others the best has its turn.
+                rest.sort_by(|a, b| b.0.total_cmp(&a.0));
+                if let Some((_, train)) = rest.pop()
+                    && let Some(winner) = self.come_down(train, rank)?
+                {
+                    return Ok(Some(winner));
                 }
             }
         }
         Ok(None)
     }
 
-    /// A train with the forms of two subspaces at its ends (of the second only where there are several outputs) and
-    /// bonds of rank `width` between them.
-    fn between(&mut self, first: &Subspace, second: &Subspace, rank: usize, width: usize) -> TensorTrain {
-        let mut ranks = self.ranks(width);
-        let last = ranks.len();
-        ranks[last - 1] = rank;
-        if self.outputs == 1 {
-            ranks[0] = rank;
-        }
+    /// A train with the forms of two subspaces at its ends and the middle that fits best, for one output.
+    fn between(&mut self, first: &Subspace, last: &Subspace, judge: &Judge) -> Option<TensorTrain> {
+        let (first, last) = (first.forms(), last.forms());
+        let (q, rank) = first.shape();
+        let mut train = if self.options.degree == 4 {
+            quartic::between(&first, &last, &self.x, &self.y, judge.variance.max(NEGLIGIBLE))?
+        } else {
+            let mut train = TensorTrain::zeros(1, q, &[rank, rank]);
+            train.cores[0] = Core::from_unfolding(1, q, rank, &first);
+            train.cores[2] = Core::from_unfolding(rank, q, 1, &last.transpose());
+            als::update(&mut train, 1, &self.sketch, RACE_RIDGE, &mut self.normal);
+            train
+        };
+        train.balance();
+        Some(train)
+    }
+
+    /// A train of a rank with the forms of one subspace at its end, the rest random and adapted to them.
+    fn ending_with(&mut self, last: &Subspace, rank: usize) -> TensorTrain {
+        let mut ranks = self.ranks(rank);
+        let end = ranks.len();
+        ranks[end - 1] = rank;
         let mut train = self.random(&ranks);
-        let q = train.q();
-        if self.outputs == 1 {
-            train.cores[0] = Core::from_unfolding(1, q, rank, &first.forms());
-        }
-        train.cores[last] = Core::from_unfolding(rank, q, 1, &second.forms().transpose());
-        for _ in 1..last.min(3) {
-            for k in 1..last {
-                als::update(&mut train, k, &self.sketch, RACE_RIDGE, &mut self.normal);
-            }
+        train.cores[end] = Core::from_unfolding(rank, train.q(), 1, &last.forms().transpose());
+        for k in (0..end).rev() {
+            als::update(&mut train, k, &self.sketch, RACE_RIDGE, &mut self.normal);
         }
         train.balance();
         train
@@ -371,6 +386,11 @@ impl Track<'_, '_> {
         level: usize,
         (steps, pace): (usize, f64),
     ) -> Result<Candidate, SolveError> {
+        let ranks = train.ranks();
+        let dimension = dimension(&ranks, self.outputs, self.x.ncols());
+        // Where nearly every polynomial has the rank, small differences decide.
+        let close = self.judge.is_some_and(|judge| !telling(judge, dimension));
+        let (steps, pace) = if close { PATIENT } else { (steps, pace) };
         self.descent.restart(train);
         for step in 0..steps {
             let before = self.descent.loss;
@@ -381,8 +401,6 @@ impl Track<'_, '_> {
             }
         }
         let (train, loss) = (self.descent.train.clone(), self.descent.loss);
-        let ranks = train.ranks();
-        let dimension = dimension(&ranks, self.outputs, self.x.ncols());
         let candidate = Candidate { train, loss, dimension };
         if let Some(best) = self.best.get_mut(level) {
             let known = best.as_ref().map_or(f64::INFINITY, |b| b.loss);
@@ -406,7 +424,7 @@ impl Track<'_, '_> {
     /// The smaller model is not worse than chance allows, on the sketch.
     fn compatible(&self, lower: &Candidate, upper: &Candidate) -> bool {
         let freedom = self.sketch.entries().saturating_sub(upper.dimension).max(1) as f64;
-        let spare = upper.dimension - lower.dimension;
+        let spare = upper.dimension.saturating_sub(lower.dimension);
         self.exact(lower.loss, &self.sketch)
             || lower.loss - upper.loss <= upper.loss / freedom * chance(spare)
     }
@@ -419,6 +437,10 @@ impl Track<'_, '_> {
         }
         let Some(judge) = self.judge else { return came_down };
         let excess = |loss: f64| (loss - judge.loss) / judge.variance.max(EXACT);
+        // Where nearly every polynomial has the rank, nearly every minimum passes: the lowest of all is taken.
+        if !telling(judge, candidate.dimension) {
+            return false;
+        }
         let spare = chance(judge.dimension.saturating_sub(candidate.dimension));
         // The sketch is an optimist; only what passes there is worth all rows.
         if candidate.loss / self.sketch.entries() as f64 > 1.3 * judge.variance.max(EXACT) {
@@ -436,6 +458,18 @@ impl Track<'_, '_> {
         }
         excess(self.descent.loss) <= spare
     }
+}
+
+/// The direct solution has enough dimensions more to tell a good fit from an accident.
+fn telling(judge: &Judge, dimension: usize) -> bool {
+    TELLING * judge.dimension.saturating_sub(dimension) >= judge.dimension
+}
+
+/// Pairs of the first `count` found, the likely ones first, and each by itself.
+fn pairs(count: usize) -> Vec<(usize, usize)> {
+    let mut pairs: Vec<_> = (0..count).flat_map(|j| (0..=j).map(move |i| (i, j))).collect();
+    pairs.sort_by_key(|(i, j)| i + j);
+    pairs
 }
 
 /// A sum of `count` squared standard normals hardly ever exceeds this: mean and three deviations.

@@ -11,10 +11,12 @@ use crate::linalg::{
     add_gram_lower, cholesky_in_place, cholesky_solve, qr, set_product, symmetric_eigen, view, view_mut,
 };
 use crate::tt::Normal;
-use nalgebra::{DMatrix, DVector};
+use nalgebra::DMatrix;
 
 /// Gauss-Newton steps of one start at most.
-const STEPS: usize = 25;
+const STEPS: usize = 40;
+/// Ratio of successive losses above which a start has ended.
+const PACE: f64 = 0.99;
 /// Points per distinct monomial on W.
 const POINTS: f64 = 1.3;
 
@@ -70,9 +72,9 @@ impl Polynomial {
         let points = DMatrix::from_fn(free, count, |_, _| normal.draw());
         let mut basis = qr(&DMatrix::from_fn(self.q, free, |_, _| normal.draw())).0;
         let (mut values, mut gradients) = self.values(&(&basis * &points));
+        let mut across = complement(&basis);
         let mut damping = 1e-2;
         for _ in 0..STEPS {
-            let across = complement(&basis);
             let unknowns = codimension * free;
             let mut gram = DMatrix::zeros(unknowns, unknowns);
             let mut rhs = DMatrix::zeros(unknowns, 1);
@@ -92,13 +94,14 @@ impl Polynomial {
             }
             cholesky_solve(&gram, &mut rhs);
             let step = DMatrix::from_column_slice(codimension, free, rhs.as_slice());
-            let Some(trial) = moved(&basis, &across, &step) else { break };
+            let trial = moved(&basis, &across, &step);
             let (next, slopes) = self.values(&(&trial * &points));
             let (before, after) = (square(&values), square(&next));
             if after < before {
+                across = moved(&across, &basis, &-step.transpose());
                 (basis, values, gradients) = (trial, next, slopes);
                 damping = (damping * 0.2).max(1e-12);
-                if after > 0.98 * before || after < 1e-26 {
+                if after > PACE * before || after < 1e-26 {
                     break;
                 }
             } else {
@@ -155,11 +158,11 @@ fn complement(basis: &DMatrix<f64>) -> DMatrix<f64> {
 }
 
 /// The orthonormal basis nearest to `basis + across step`: the points on W move no more than W does.
-fn moved(basis: &DMatrix<f64>, across: &DMatrix<f64>, step: &DMatrix<f64>) -> Option<DMatrix<f64>> {
+fn moved(basis: &DMatrix<f64>, across: &DMatrix<f64>, step: &DMatrix<f64>) -> DMatrix<f64> {
     let free = basis.ncols();
-    let (values, vectors) = symmetric_eigen(&(DMatrix::identity(free, free) + step.tr_mul(step)))?;
-    let roots = DVector::from_iterator(free, values.iter().map(|v| v.sqrt().recip()));
-    Some((basis + across * step) * &vectors * DMatrix::from_diagonal(&roots) * vectors.transpose())
+    let mut eigen = (DMatrix::identity(free, free) + step.tr_mul(step)).symmetric_eigen();
+    eigen.eigenvalues.apply(|v| *v = v.sqrt().recip());
+    (basis + across * step) * eigen.recompose()
 }
 
 #[cfg(test)]

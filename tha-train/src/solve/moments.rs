@@ -1,0 +1,162 @@
+//! Moments: what least squares needs to know of many rows when the monomials are few.
+//!
+//! With G = Phi^T Phi = L L^T over the distinct monomials and the direct solution z, ||y - Phi m||^2 = RSS(z) +
+//! ||L^T (z - m)||^2 for every polynomial m, however many rows there were. A train gives its polynomial by its values
+//! at as many points as there are monomials: m = Phi_Z^+ f(Z). So the rows are replaced by the points Z, where the
+//! residual is z(Z) - f(Z), and the matrix T = L^T Phi_Z^+ that mixes it: losses and steps of a descent then cost the
+//! same for a thousand rows and for a million.
+
+use super::Problem;
+use super::direct::Monomials;
+use super::normal::{Components, NormalEquations};
+use crate::linalg::{add_gram_lower, add_product, qr, set_product, transposed_solve, view, view_mut};
+use crate::tt::{Normal, TensorTrain, evaluate_block, unfold};
+use nalgebra::DMatrix;
+
+/// Points per monomial: a few more than needed are much better conditioned.
+const POINTS: f64 = 1.125;
+
+/// The moments of some rows up to twice the degree, as points and a mixing matrix.
+#[derive(Clone)]
+pub(super) struct Moments {
+    /// Number of rows they stand for.
+    pub(super) count: usize,
+    /// ||y||^2 of those rows.
+    pub(super) square: f64,
+    /// RSS of the direct solution.
+    rest: f64,
+    /// Z, points x q, and the direct solution there, points x l.
+    x: DMatrix<f64>,
+    y: DMatrix<f64>,
+    /// T, monomials x points.
+    mixing: DMatrix<f64>,
+}
+
+impl Moments {
+    /// Of the rows of `problem`, whose direct solution is `solution` with residual sum of squares `rest`; `factor` is L.
+    pub(super) fn new(
+        problem: &Problem,
+        monomials: &Monomials,
+        solution: &DMatrix<f64>,
+        factor: &DMatrix<f64>,
+        rest: f64,
+    ) -> Self {
+        let mut normal = Normal::new(0);
+        let points = (POINTS * monomials.count() as f64).ceil() as usize;
+        let x = DMatrix::from_fn(points, problem.x.ncols(), |_, _| normal.draw());
+        let values = monomials.values(&x);
+        let y = &values * solution;
+        // Phi_Z = Q S gives T^T = Q S^-T L.
+        let (orthogonal, triangle) = qr(&values);
+        let mut inner = factor.clone();
+        inner.fill_upper_triangle(0.0, 1);
+        transposed_solve(&triangle, &mut inner);
+        let mut transposed = DMatrix::zeros(points, monomials.count());
+        set_product(view_mut(&mut transposed), view(&orthogonal), view(&inner));
+        let mixing = transposed.transpose();
+        Self { count: problem.x.nrows(), square: problem.y.norm_squared(), rest, x, y, mixing }
+    }
+
+    /// Number of values N l.
+    pub(super) fn entries(&self) -> usize {
+        self.count * self.y.ncols()
+    }
+
+    /// ||y - f||^2 over the rows.
+    pub(super) fn loss(&self, train: &TensorTrain) -> f64 {
+        let unfolded: Vec<_> = train.cores.iter().map(unfold).collect();
+        let values = evaluate_block(train, &unfolded, self.x.as_slice(), self.x.nrows());
+        let residual: Vec<f64> = self.y.iter().zip(values).map(|(y, f)| y - f).collect();
+        self.rest + self.mixed(&residual).norm_squared()
+    }
+
+    /// The normal equations of the linearised problem for some components.
+    pub(super) fn normal_equations(
+        &self,
+        train: &TensorTrain,
+        components: &Components,
+        out: &mut NormalEquations,
+    ) {
+        let unfolded: Vec<_> = train.cores.iter().map(unfold).collect();
+        let (weights, residual) = components.weights(train, &unfolded, &self.x, &self.y);
+        let residual = self.mixed(&residual);
+        let ((points, q), outputs) = (self.x.shape(), self.y.ncols());
+        let size = components.list.len() * q;
+        out.clear(size);
+        out.gradient = DMatrix::zeros(size, 1);
+        out.loss = self.rest + residual.norm_squared();
+        for j in 0..outputs {
+            // The first core sees each output by itself.
+            let seen = |c: &usize| components.list[*c].0 > 0 || components.list[*c].1 == j;
+            let mut places: Vec<(usize, usize, usize)> = (0..components.list.len())
+                .filter(seen)
+                .flat_map(|c| (0..q).map(move |i| (c, i)))
+                .map(|(c, i)| (components.list[c].3 + i * components.list[c].4, c, i))
+                .collect();
+            places.sort_unstable();
+            let mut slopes = DMatrix::zeros(points, places.len());
+            for (&(_, c, i), mut to) in places.iter().zip(slopes.column_iter_mut()) {
+                let weight = &weights[(c * outputs + j) * points..][..points];
+                let input = self.x.column(i);
+                to.iter_mut().zip(weight).zip(input.iter()).for_each(|((to, w), x)| *to = w * x);
+            }
+            let mut mixed = DMatrix::zeros(self.mixing.nrows(), places.len());
+            set_product(view_mut(&mut mixed), view(&self.mixing), view(&slopes));
+            let mut gradient = DMatrix::zeros(places.len(), 1);
+            let residual = residual.columns(j, 1).into_owned();
+            set_product(view_mut(&mut gradient), view(&mixed).transpose(), view(&residual));
+            if places.len() == size {
+                add_gram_lower(view_mut(&mut out.gram), view(&mixed));
+                out.gradient += gradient;
+                continue;
+            }
+            let mut gram = DMatrix::zeros(places.len(), places.len());
+            add_gram_lower(view_mut(&mut gram), view(&mixed));
+            for (b, &(column, ..)) in places.iter().enumerate() {
+                out.gradient[column] += gradient[b];
+                for (a, &(row, ..)) in places.iter().enumerate().skip(b) {
+                    out.gram[(row, column)] += gram[(a, b)];
+                }
+            }
+        }
+    }
+
+    /// T times the residuals at the points, monomials x l.
+    fn mixed(&self, residual: &[f64]) -> DMatrix<f64> {
+        let residual = crate::linalg::columns(residual, self.x.nrows(), self.y.ncols());
+        let mut mixed = DMatrix::zeros(self.mixing.nrows(), self.y.ncols());
+        add_product(view_mut(&mut mixed), view(&self.mixing), residual);
+        mixed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::direct::judge;
+    use super::super::normal::Rows;
+    use super::*;
+
+    #[test]
+    fn losses_and_normal_equations_are_those_of_the_rows() {
+        let mut normal = Normal::new(4);
+        for (q, degree, outputs) in [(4, 3, 1), (5, 2, 3), (3, 4, 2), (6, 1, 1)] {
+            let x = DMatrix::from_fn(400, q, |_, i| if i == 0 { 1.0 } else { normal.draw() });
+            let y = DMatrix::from_fn(400, outputs, |_, _| normal.draw());
+            let problem = Problem { x: &x, y: &y };
+            let judge = judge(&problem, degree, 100).unwrap();
+            let (rows, condensed) =
+                (Rows::new(&problem, 1), Rows::condensed(judge.moments.as_ref().unwrap()));
+            let train = TensorTrain::random(outputs, q, &vec![2; degree - 1], &mut normal);
+            assert!((rows.loss(&train) / condensed.loss(&train) - 1.0).abs() < 1e-9);
+            assert_eq!((rows.entries(), rows.count), (condensed.entries(), condensed.count));
+            for cores in [0..degree, 0..1, degree - 1..degree] {
+                let (mut a, mut b) = (NormalEquations::default(), NormalEquations::default());
+                rows.normal_equations(&train, cores.clone(), &mut a);
+                condensed.normal_equations(&train, cores, &mut b);
+                assert!((a.loss / b.loss - 1.0).abs() < 1e-9);
+                assert!((&a.gram - &b.gram).norm() < 1e-8 * a.gram.norm());
+                assert!((&a.gradient - &b.gradient).norm() < 1e-8 * a.gram.norm());
+            }
+        }
+    }
+}
