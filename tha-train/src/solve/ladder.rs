@@ -6,7 +6,8 @@ use super::log::{Log, Step, StepKind};
 use super::normal::Rows;
 use super::search::{Candidate, race};
 use super::{Options, Problem, Ridge, SolveError, direct};
-use crate::tt::TensorTrain;
+use crate::linalg::{add_gram_lower, cholesky_in_place, cholesky_solve, set_product, view, view_mut};
+use crate::tt::{Normal, TensorTrain};
 use nalgebra::DMatrix;
 
 /// Largest number of monomials for which the direct solution is worth its cost as a judge.
@@ -80,8 +81,17 @@ fn choose(
     if trusted {
         return Ok(chosen);
     }
+    // What noise or few rows leave of a network is often little more than its linear part: that is a start too.
+    let mut candidates = race.candidates;
+    let mut levels = vec![1, options.max_rank];
+    levels.dedup();
+    for level in levels.into_iter().filter(|_| options.ranks.is_none()) {
+        let train =
+            linear(problem, &options.start_ranks(problem.y.ncols(), problem.x.ncols(), level), options)?;
+        candidates.push(Candidate { loss: f64::NAN, dimension: 0, train });
+    }
     match judge {
-        Some(judge) => ladder.choose(&race.candidates, rows, judge),
+        Some(judge) => ladder.choose(&candidates, rows, judge),
         None => {
             // Nothing to judge by: hold the end back, choose, and fit the choice to everything.
             let count = problem.x.nrows();
@@ -92,7 +102,7 @@ fn choose(
             let (x, y) = part(0, count - held);
             let (judge_x, judge_y) = part(count - held, held);
             let judge = Problem { x: &judge_x, y: &judge_y };
-            let chosen = ladder.choose(&race.candidates, &Rows::new(&Problem { x: &x, y: &y }, 1), &judge)?;
+            let chosen = ladder.choose(&candidates, &Rows::new(&Problem { x: &x, y: &y }, 1), &judge)?;
             ladder.polish(chosen.train, rows, chosen.ridge)
         }
     }
@@ -169,6 +179,39 @@ impl Ladder<'_, '_> {
         }
         Ok(best.expect("a race has candidates").1)
     }
+}
+
+/// The linear least-squares fit as a train: its coefficients in the first core, the constant one in all others, and
+/// small random entries where the ranks leave room.
+fn linear(problem: &Problem, ranks: &[usize], options: &Options) -> Result<TensorTrain, SolveError> {
+    let ((count, q), outputs) = (problem.x.shape(), problem.y.ncols());
+    let mut gram = DMatrix::zeros(q, q);
+    add_gram_lower(view_mut(&mut gram), view(problem.x));
+    (0..q).for_each(|i| gram[(i, i)] += RIDGES[0] * count as f64);
+    let ones = problem.y.clone().insert_column(outputs, 1.0);
+    let mut forms = DMatrix::zeros(q, outputs + 1);
+    set_product(view_mut(&mut forms), view(problem.x).transpose(), view(&ones));
+    if !cholesky_in_place(&mut gram) {
+        return Err(SolveError::Numerical { what: "linear least squares" });
+    }
+    cholesky_solve(&gram, &mut forms);
+    let mut normal = Normal::new(options.seed);
+    let mut train = TensorTrain::random(outputs, q, ranks, &mut normal);
+    train.scale(1e-3);
+    train.equalize_norms();
+    for (k, core) in train.cores.iter_mut().enumerate() {
+        for a in 0..core.left {
+            for i in 0..q {
+                let at = (a * q + i) * core.right;
+                match k {
+                    0 => core.data[at] = forms[(i, a)],
+                    _ if a == 0 => core.data[at] = forms[(i, outputs)],
+                    _ => (),
+                }
+            }
+        }
+    }
+    Ok(train)
 }
 
 fn loss(train: &TensorTrain, rows: &Problem) -> f64 {

@@ -272,7 +272,8 @@ impl Track<'_, '_> {
                 }
                 // Of the others the best has its turn.
                 rest.sort_by(|a, b| b.0.total_cmp(&a.0));
-                if let Some((_, train)) = rest.pop()
+                if round < self.options.restarts
+                    && let Some((_, train)) = rest.pop()
                     && let Some(winner) = self.come_down(train, rank)?
                 {
                     return Ok(Some(winner));
