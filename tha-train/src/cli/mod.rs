@@ -14,6 +14,7 @@ mod predict;
 mod speak;
 mod subsets;
 mod synth;
+mod tune;
 
 pub use error::CliError;
 
@@ -38,6 +39,7 @@ Example:
 #[derive(Subcommand, Debug)]
 enum Command {
     Fit(Box<fit::Args>),
+    Tune(Box<tune::Args>),
     Predict(predict::Args),
     Evaluate(evaluate::Args),
     Analyze(analyze::Args),
@@ -72,6 +74,7 @@ fn run() -> ExitCode {
     };
     let result = match cli.command {
         Command::Fit(args) => fit::run(&args),
+        Command::Tune(args) => tune::run(&args),
         Command::Predict(args) => predict::run(&args),
         Command::Evaluate(args) => evaluate::run(&args),
         Command::Analyze(args) => analyze::run(&args),
