@@ -39,7 +39,7 @@ impl Threads {
 #[derive(Args, Clone, Debug)]
 pub struct DataArgs {
     /// Data file: .csv or .npz.
-    #[arg(value_name = "DATA")]
+    #[arg(value_name = "DATA", required_unless_present = "u")]
     pub data: Option<PathBuf>,
     /// Inputs as a .npy array, samples x channels, in place of DATA.
     #[arg(long, value_name = "FILE", conflicts_with = "data")]

@@ -98,7 +98,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         budget_flash: args.budget_flash,
         budget_macs: args.budget_macs,
         seed: args.seed,
-        checkpoint: Some(args.out.clone()),
+        checkpoint: Some(args.out.join("trials")),
     };
     let data = args.data.source()?.read(&args.columns.columns())?;
     let validation = args.judge.read(&data)?;
@@ -127,7 +127,12 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     }
     if found.front.is_empty() {
         let why = match tuning.complete {
-            true => "no setting keeps the budgets; raise --budget-flash or --budget-macs".into(),
+            true if tuning.points.is_empty() => {
+                "no setting keeps the budgets; raise --budget-flash or --budget-macs".into()
+            }
+            true => {
+                "no validation error is a number; are the outputs constant in the validation samples?".into()
+            }
             false => format!(
                 "no setting was fitted to its end; the same command goes on from {}, or raise --minutes or --trials",
                 args.out.display()

@@ -4,6 +4,7 @@
 //! loaded is what would have been computed, and the model comes out with the same bytes.
 
 use crate::fit::FitError;
+use crate::host::refusal;
 use crate::output::Staging;
 use crate::solve::Fit;
 use crate::tt::{Core, TensorTrain};
@@ -49,7 +50,8 @@ impl Checkpoint {
     /// Opens or makes the folder for a run; one that belongs to another run is refused with the difference.
     pub(crate) fn open(folder: &Path, identity: &Identity) -> Result<Self, FitError> {
         let refuse = |reason: String| FitError::Checkpoint { folder: folder.display().to_string(), reason };
-        std::fs::create_dir_all(folder).map_err(|error| refuse(format!("cannot be made: {error}")))?;
+        std::fs::create_dir_all(folder)
+            .map_err(|error| refuse(format!("cannot be made: {}; use another folder", refusal(&error))))?;
         let path = folder.join("run.json");
         match std::fs::read(&path) {
             Ok(bytes) => {
@@ -74,7 +76,7 @@ impl Checkpoint {
                 staging.write(&path, |to| to.write_all(&text)).map_err(|error| refuse(error.to_string()))?;
                 staging.commit().map_err(|error| refuse(error.to_string()))?;
             }
-            Err(error) => return Err(refuse(format!("run.json cannot be read: {error}"))),
+            Err(error) => return Err(refuse(format!("run.json cannot be read: {}", refusal(&error)))),
         }
         Ok(Self { folder: folder.into() })
     }

@@ -2,8 +2,10 @@
 
 use super::chart::{Area, Drawn, SMALL, Series, TEXT, legend, svg, text, tick};
 use super::palette::{GRID, INK, MUTED, PAPER, Paint, dark_rules};
+use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
+use std::ops::Range;
 
 /// Points of one kind.
 pub(crate) struct Cloud {
@@ -60,10 +62,46 @@ fn span(values: impl Iterator<Item = f64>) -> (f64, f64) {
     (low - air, high + air)
 }
 
-/// A power of ten for a reader: two digits where the axis is short.
+/// Round numbers within a span, as powers of ten: as many digits of a decade as there is room for.
+fn round_numbers(low: f64, high: f64) -> Vec<f64> {
+    let digits: &[f64] = match high - low {
+        span if span > 3.0 => &[1.0],
+        span if span > 1.0 => &[1.0, 2.0, 5.0],
+        span if span > 0.4 => &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0],
+        _ => &[
+            1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.7, 2.0, 2.2, 2.5, 2.7, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0,
+            9.0,
+        ],
+    };
+    let decades = low.floor() as i32..=high.ceil() as i32;
+    let marks = decades.flat_map(|decade| digits.iter().map(move |digit| digit.log10() + f64::from(decade)));
+    marks.filter(|mark| (low..=high).contains(mark)).collect()
+}
+
+/// An axis of powers of ten with marks at round numbers.
+struct Decades(f64, f64);
+
+impl Ranged for Decades {
+    type ValueType = f64;
+    type FormatOption = DefaultFormatting;
+
+    fn range(&self) -> Range<f64> {
+        self.0..self.1
+    }
+
+    fn map(&self, value: &f64, (first, last): (i32, i32)) -> i32 {
+        first + (f64::from(last - first) * (value - self.0) / (self.1 - self.0)).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
+        if hint.weight().allow_light_points() { Vec::new() } else { round_numbers(self.0, self.1) }
+    }
+}
+
+/// The number at a mark.
 fn power(v: f64) -> String {
     let value = 10_f64.powf(v);
-    let unit = 10_f64.powi(value.log10().floor() as i32 - 2);
+    let unit = 10_f64.powi(v.floor() as i32 - 2);
     tick((value / unit).round() * unit)
 }
 
@@ -81,10 +119,11 @@ fn draw(area: &Area<'_>, panel: &Panel<'_>) -> Drawn {
     let (low, high) = span(all().map(|(_, y, _)| *y));
     let mut chart = ChartBuilder::on(area)
         .margin_right(24)
+        .margin_left(8)
         .margin_top(4)
         .x_label_area_size(46)
         .y_label_area_size(70)
-        .build_cartesian_2d(left..right, low..high)?;
+        .build_cartesian_2d(Decades(left, right), Decades(low, high))?;
     chart
         .configure_mesh()
         .bold_line_style(GRID.light)
@@ -117,12 +156,12 @@ fn draw(area: &Area<'_>, panel: &Panel<'_>) -> Drawn {
             |&(x, y, _): &(f64, f64, &str)| Circle::new((x, y), cloud.radius, cloud.paint.light.filled());
         chart.draw_series(points.iter().map(dot))?;
         for &(x, y, note) in points.iter().filter(|(_, _, note)| !note.is_empty()) {
-            // To the side where there is more room.
-            let (side, shift) = if x > 0.5 * (left + right) { (HPos::Right, -9) } else { (HPos::Left, 9) };
-            let style = text(SMALL, INK, side, VPos::Bottom);
+            // Below: there a front has nothing. To the side where there is more room.
+            let (side, shift) = if x > 0.5 * (left + right) { (HPos::Right, -4) } else { (HPos::Left, -4) };
+            let style = text(SMALL, INK, side, VPos::Top);
             let at = chart.backend_coord(&(x, y));
             let (dx, dy) = area.get_base_pixel();
-            area.draw(&Text::new(note.to_owned(), (at.0 - dx + shift, at.1 - dy - 6), style))?;
+            area.draw(&Text::new(note.to_owned(), (at.0 - dx + shift, at.1 - dy + 9), style))?;
         }
     }
     Ok(())
@@ -141,7 +180,9 @@ mod tests {
         let picture = scatter(&[Panel { x: "bytes", y: "error", clouds: vec![cloud(points)] }]);
         assert_eq!(picture.matches("<circle").count(), 2, "what has no logarithm is left out");
         assert!(picture.contains("M4 d2") && picture.contains("bytes") && picture.contains("<style>"));
-        assert_eq!((power(3.0), power(-1.5), power(3.3)), ("1000".into(), "0.0316".into(), "2000".into()));
+        assert_eq!((power(3.0), power(-1.5), power(3.301)), ("1000".into(), "0.0316".into(), "2000".into()));
+        let marks: Vec<String> = round_numbers(-1.1, 0.4).into_iter().map(power).collect();
+        assert_eq!(marks, ["0.1", "0.2", "0.5", "1", "2"]);
         let empty = scatter(&[Panel { x: "bytes", y: "error", clouds: vec![] }]);
         assert!(empty.starts_with("<svg"));
     }

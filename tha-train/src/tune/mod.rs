@@ -16,7 +16,7 @@ pub use plot::svg;
 pub use rung::Trial;
 pub use setting::{Heads, Setting};
 
-use crate::data::Dataset;
+use crate::data::{Dataset, Split};
 use crate::ensemble::checkpoint::{Checkpoint, Identity};
 use crate::fit::{FitError, Judge};
 use front::{Axis, Size};
@@ -177,6 +177,11 @@ fn check(data: &Dataset, judge: Judge<'_>, options: &Options) -> Result<(), FitE
     let widest = Setting { memory, degree: options.max_degree, max_rank: options.max_rank, heads: None };
     widest.fit_options(options.seed, 1, true).check(judge)?;
     data.check_memory(memory)?;
+    match judge {
+        Judge::End(fraction) => drop(Split::by_end(data, 1, fraction)?),
+        Judge::Folds(count) => drop(Split::folds(data, 1, count)?),
+        Judge::Data(other) => other.check_memory(memory)?,
+    }
     if options.trials == Some(0) {
         return Err(FitError::Option {
             option: "--trials",
