@@ -1,6 +1,7 @@
 //! Files that appear whole or not at all: everything is written to temporary files beside the targets and renamed at
 //! the end.
 
+use crate::host::refusal;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
@@ -16,8 +17,8 @@ pub struct OutputError {
 }
 
 impl OutputError {
-    fn new(path: &Path, reason: impl ToString) -> Self {
-        Self { path: path.display().to_string(), reason: reason.to_string() }
+    fn new(path: &Path, error: &std::io::Error) -> Self {
+        Self { path: path.display().to_string(), reason: refusal(error) }
     }
 }
 
@@ -39,7 +40,7 @@ impl Staging {
         path: &Path,
         content: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
     ) -> Result<(), OutputError> {
-        let refused = |error: std::io::Error| OutputError::new(path, error);
+        let refused = |error: std::io::Error| OutputError::new(path, &error);
         let temporary = temporary_beside(path).map_err(refused)?;
         let mut writer = BufWriter::with_capacity(1 << 18, temporary);
         content(&mut writer).map_err(refused)?;
@@ -51,8 +52,8 @@ impl Staging {
     /// Puts all files in place.
     pub fn commit(self) -> Result<(), OutputError> {
         for (file, path) in self.files {
-            file.as_file().sync_all().map_err(|error| OutputError::new(&path, error))?;
-            file.persist(&path).map_err(|error| OutputError::new(&path, error.error))?;
+            file.as_file().sync_all().map_err(|error| OutputError::new(&path, &error))?;
+            file.persist(&path).map_err(|error| OutputError::new(&path, &error.error))?;
         }
         Ok(())
     }
@@ -61,9 +62,10 @@ impl Staging {
 /// Says early that a file cannot be written, before hours of work go into it.
 pub fn check_writable(path: &Path) -> Result<(), OutputError> {
     if path.is_dir() {
-        return Err(OutputError::new(path, "it is a directory; give a file name"));
+        let reason = "it is a directory; name a file".into();
+        return Err(OutputError { path: path.display().to_string(), reason });
     }
-    temporary_beside(path).map(drop).map_err(|error| OutputError::new(path, error))
+    temporary_beside(path).map(drop).map_err(|error| OutputError::new(path, &error))
 }
 
 /// A temporary file in the directory of the target: a rename within a directory is atomic.

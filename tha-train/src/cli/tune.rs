@@ -1,0 +1,179 @@
+//! `tha-train tune`: settings for `fit`, found on the data.
+
+use super::args::{ColumnArgs, DataArgs, JudgeArgs, Speech, Threads};
+use super::error::CliError;
+use super::interrupt;
+use super::speak::{self, Progress, figure};
+use super::tune_report::{Found, Report, words};
+use crate::fit::FitError;
+use crate::output::Staging;
+use crate::tune::{self, Setting, Trial};
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// Search settings for `fit`: memory, degree, rank and, with five inputs or more, heads.
+///
+/// Many settings are fitted to a part of the data, the promising ones to more of it, the best as `fit` does it. The
+/// result is the Pareto front of validation error against flash and against multiply-accumulates per sample, with the
+/// `fit` command for each point; DIR/front.json and DIR/front.svg hold it too. Ridge and rank below the cap are chosen
+/// inside every fit.
+///
+/// DIR keeps every finished fit: the same command goes on where the last one ended, after Ctrl-C too. With --trials the
+/// result is the same for any number of threads; with --minutes it is as much of it as there was time for. The
+/// validation error of the best of many is a little too good: judge the model you take on other data.
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    #[command(flatten)]
+    pub data: DataArgs,
+    #[command(flatten)]
+    pub columns: ColumnArgs,
+    /// Folder for the front and for every finished fit.
+    #[arg(long, value_name = "DIR", default_value = "tune")]
+    pub out: PathBuf,
+    #[command(flatten)]
+    pub judge: JudgeArgs,
+    /// Stop after this time, with what there is [default: 10, or no limit with --trials].
+    #[arg(long, value_name = "T")]
+    minutes: Option<f64>,
+    /// Stop after this many fits.
+    #[arg(long, value_name = "N")]
+    trials: Option<usize>,
+    /// Largest memory [default: 32, or an eighth of the shortest record].
+    #[arg(long, value_name = "M")]
+    max_memory: Option<usize>,
+    /// Largest degree.
+    #[arg(long, value_name = "D", default_value_t = 3)]
+    max_degree: usize,
+    /// Largest tensor-train rank.
+    #[arg(long, value_name = "R", default_value_t = 4)]
+    max_rank: usize,
+    /// Most heads of an ensemble; 0 for full models only.
+    #[arg(long, value_name = "K", default_value_t = 128)]
+    max_heads: usize,
+    /// Only models whose file has at most so many bytes.
+    #[arg(long, value_name = "BYTES")]
+    pub budget_flash: Option<usize>,
+    /// Only models with at most so many multiply-accumulates per sample.
+    #[arg(long, value_name = "N")]
+    pub budget_macs: Option<usize>,
+    /// Seed of every fit.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    #[command(flatten)]
+    threads: Threads,
+    #[command(flatten)]
+    speech: Speech,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  tha-train tune data/train.csv
+  tha-train tune plant.csv --inputs 'valve*,T_in' --outputs T_out --minutes 30
+  tha-train tune data/train.csv --folds 5 --max-memory 64 --out tuned
+  tha-train tune array.csv --budget-flash 16384 --trials 100 --json";
+
+const USUAL_MINUTES: f64 = 10.0;
+
+pub(super) fn run(args: &Args) -> Result<(), CliError> {
+    let start = Instant::now();
+    args.threads.apply();
+    let minutes = args.minutes.or(args.trials.is_none().then_some(USUAL_MINUTES));
+    let limit = match minutes.map(|minutes| Duration::try_from_secs_f64(60.0 * minutes)) {
+        None => None,
+        Some(Ok(limit)) if !limit.is_zero() => Some(limit),
+        Some(_) => {
+            return Err(CliError::Usage(format!(
+                "--minutes: {} is out of range; expected a number above 0",
+                args.minutes.unwrap_or_default()
+            )));
+        }
+    };
+    let options = tune::Options {
+        max_memory: args.max_memory,
+        max_degree: args.max_degree,
+        max_rank: args.max_rank,
+        max_heads: args.max_heads,
+        trials: args.trials,
+        budget_flash: args.budget_flash,
+        budget_macs: args.budget_macs,
+        seed: args.seed,
+        checkpoint: Some(args.out.join("trials")),
+    };
+    let data = args.data.source()?.read(&args.columns.columns())?;
+    let validation = args.judge.read(&data)?;
+    let progress = Progress::new(args.speech, data.warnings());
+    let deadline = limit.and_then(|limit| start.checked_add(limit));
+    let watch = Watch { progress: &progress, deadline, best: Mutex::new(None) };
+    interrupt::wait_for_me();
+    let tuning = tune::tune(&data, args.judge.judge(validation.as_ref()), &options, &watch)?;
+
+    let found = Found::new(args, &tuning);
+    let text = serde_json::to_vec_pretty(&found).map_err(|error| CliError::Usage(error.to_string()))?;
+    let picture = tune::svg(&tuning);
+    let guard = interrupt::writing();
+    let mut staging = Staging::new();
+    staging.write(&args.out.join("front.json"), |to| to.write_all(&text))?;
+    staging.write(&args.out.join("front.svg"), |to| to.write_all(picture.as_bytes()))?;
+    staging.commit()?;
+    drop(guard);
+    progress.done();
+    let report = Report { found: &found, seconds: start.elapsed().as_secs_f64() };
+    if args.speech.json || !args.speech.quiet {
+        speak::result(args.speech.json, &report, || words(args, &tuning, &report));
+    }
+    if interrupt::requested() {
+        return Err(CliError::Interrupted);
+    }
+    if found.front.is_empty() {
+        let why = match tuning.complete {
+            true if tuning.points.is_empty() => {
+                "no setting keeps the budgets; raise --budget-flash or --budget-macs".into()
+            }
+            true => {
+                "no validation error is a number; are the outputs constant in the validation samples?".into()
+            }
+            false => format!(
+                "no setting was fitted to its end; the same command goes on from {}, or raise --minutes or --trials",
+                args.out.display()
+            ),
+        };
+        return Err(CliError::Check(why));
+    }
+    Ok(())
+}
+
+/// Passes the progress of the search on, and Ctrl-C and the time limit back.
+struct Watch<'a> {
+    progress: &'a Progress,
+    deadline: Option<Instant>,
+    best: Mutex<Option<f64>>,
+}
+
+impl tune::Watch for Watch<'_> {
+    fn trial(
+        &self,
+        done: usize,
+        setting: &Setting,
+        (rung, of): (usize, usize),
+        result: Result<&Trial, &FitError>,
+    ) {
+        let mut best = speak::lock(&self.best);
+        let said = match result {
+            Ok(trial) => {
+                if rung + 1 == of {
+                    *best = Some(best.map_or(trial.nrmse, |least: f64| least.min(trial.nrmse)));
+                }
+                format!("validation NRMSE {}", figure(trial.nrmse))
+            }
+            Err(error) => error.to_string(),
+        };
+        let best = best.map_or_else(String::new, |least| format!("; best so far {}", figure(least)));
+        self.progress.now(|| format!("fit {done}, rung {} of {of}: {setting}: {said}{best}", rung + 1));
+    }
+
+    fn stop(&self) -> bool {
+        interrupt::requested() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+}
