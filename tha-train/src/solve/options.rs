@@ -167,5 +167,14 @@ mod tests {
         assert!(text.contains("tolerance") && text.contains("1.5"), "{text}");
         assert!(Options { ranks: Some(vec![2]), ..Options::default() }.check().is_err());
         assert!(Options { ridge: Ridge::Fixed(f64::NAN), ..Options::default() }.check().is_err());
+        assert!(Options { decay: Decay::Fixed(0.0), ..Options::default() }.check().is_err());
+    }
+
+    #[test]
+    fn only_long_memories_try_a_prior_unasked() {
+        let decays = |memory, judged| Options { memory, ..Options::default() }.decays(judged);
+        assert_eq!(decays(100, true), [None, Some(25.0), Some(50.0), Some(100.0)]);
+        assert_eq!((decays(7, true), decays(100, false)), (vec![None], vec![None]));
+        assert_eq!(Options { decay: Decay::Fixed(3.0), ..Options::default() }.decays(false), [Some(3.0)]);
     }
 }
