@@ -32,6 +32,9 @@ use log::Log;
 use nalgebra::DMatrix;
 use normal::Rows;
 
+/// A prior over the lags must lower the validation residual by this part of it.
+const WORTH: f64 = 0.01;
+
 /// Rows to fit: standardised, only the scored ones.
 #[derive(Clone, Copy, Debug)]
 pub struct Problem<'a> {
@@ -83,7 +86,7 @@ pub fn fit(
     for decay in options.decays(validation.is_some()) {
         let fit = fit_fading(train, validation, decay, options, observer)?;
         let residual = |fit: &Fit| fit.validation_residual.unwrap_or(0.0);
-        if best.as_ref().is_none_or(|best| residual(&fit) < residual(best)) {
+        if best.as_ref().is_none_or(|best| residual(&fit) < (1.0 - WORTH) * residual(best)) {
             best = Some(fit);
         }
     }
