@@ -162,6 +162,9 @@ fn wrong_ensembles_are_refused_in_one_line() {
         ("--heads 4 --subsets wild", "wild"),
         ("--heads 4 --subsets file:none.json", "none.json"),
         ("--heads 4 --combine additive --folds 3", "--folds"),
+        ("--heads 4 --subsets per-output", "--heads"),
+        ("--subsets per-output --combine average", "--combine"),
+        ("--subsets per-output --budget-flash 20 -q", "budget"),
     ] {
         let arguments = [&FIT[..], &more.split(' ').collect::<Vec<_>>()].concat();
         let output = tha(&arguments, folder.path());
@@ -169,5 +172,53 @@ fn wrong_ensembles_are_refused_in_one_line() {
         assert_eq!(output.status.code(), Some(2), "{more}: {message}");
         assert!(message.contains(word) && message.lines().count() == 1, "{more}: {message}");
         assert!(!folder.path().join("m.tha").exists());
+    }
+}
+
+/// Six inputs; y1 depends on u1 and u2, y2 on u3 and u4, y3 on u5 alone.
+fn separate(name: &str, samples: usize, noise: f64, seed: u64, folder: &Path) {
+    let mut state = seed;
+    let mut draw = || {
+        let mut sum = -6.0;
+        for _ in 0..12 {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            sum += (state >> 11) as f64 / (1_u64 << 53) as f64;
+        }
+        sum
+    };
+    let mut text = "u1,u2,u3,u4,u5,u6,y1,y2,y3\n".to_owned();
+    let mut before = [0.0; 6];
+    for _ in 0..samples {
+        let u: [f64; 6] = std::array::from_fn(|_| draw());
+        let y = [u[0] + before[1] * u[1], 5.0 + u[2] * u[3] - before[3], before[4] * u[4]];
+        let y = y.map(|y| y + noise * draw());
+        let row: Vec<String> = u.iter().chain(&y).map(f64::to_string).collect();
+        text += &(row.join(",") + "\n");
+        before = u;
+    }
+    std::fs::write(folder.join(name), text).unwrap();
+}
+
+#[test]
+fn every_output_finds_its_own_inputs() {
+    let folder = tempfile::tempdir().unwrap();
+    separate("train.csv", 800, 0.05, 17, folder.path());
+    separate("test.csv", 800, 0.0, 18, folder.path());
+    let names = |report: &Value| -> Vec<String> {
+        let heads = report["heads"].as_array().unwrap().iter();
+        heads.map(|head| head["inputs"].to_string().replace('"', "")).collect()
+    };
+    for judge in ["--val-fraction 0.2", "--folds 3"] {
+        let report = fit(&format!("--subsets per-output --subset-size 2 {judge}"), folder.path());
+        assert_eq!(names(&report)[..2], ["[u1,u2]", "[u3,u4]"], "{judge}");
+        assert!(names(&report)[2].contains("u5"), "{judge}");
+        assert!(residual(folder.path()) < 0.02, "{judge}: {}", residual(folder.path()));
+    }
+    let expected = std::fs::read(folder.path().join("m.tha")).unwrap();
+    for more in ["--threads 1", "--checkpoint kept", "--checkpoint kept"] {
+        fit(&format!("--subsets per-output --subset-size 2 --folds 3 {more}"), folder.path());
+        assert!(expected == std::fs::read(folder.path().join("m.tha")).unwrap(), "{more}");
     }
 }

@@ -86,6 +86,8 @@ fn each_is_refused_in_one_line() {
         (with("--tol nan"), "tolerance is NaN"),
         (with("--ridge -3"), "-3"),
         (with("--ridge much"), "much"),
+        (with("--decay 0"), "decay is 0"),
+        (with("--decay slow"), "slow"),
         (with("--restarts 0"), "restarts is 0"),
         (with("--val-fraction 0"), "--val-fraction"),
         (with("--val-fraction 1.5"), "--val-fraction"),

@@ -1,7 +1,7 @@
 //! The solvers on data whose law is known, and on data that are hardly any.
 
 use nalgebra::DMatrix;
-use tha_train::solve::{Options, Problem, Ridge, Silent, SolveError, Solver, StepKind, fit, refit};
+use tha_train::solve::{Decay, Options, Problem, Ridge, Silent, SolveError, Solver, StepKind, fit, refit};
 use tha_train::tt::TensorTrain;
 
 /// Seeded deviates of about unit variance.
@@ -181,4 +181,46 @@ fn degenerate_data_work_or_say_why_not() {
     assert!(matches!(run(&x, &DMatrix::zeros(4, 1), &options), Err(SolveError::Shape { .. })));
     let nan = DMatrix::from_fn(5, 1, |t, _| if t == 3 { f64::NAN } else { 1.0 });
     assert_eq!(run(&x, &nan, &options).unwrap_err(), SolveError::NotFinite { matrix: "y", row: 3 });
+}
+
+/// y = z + 0.4 z^2 where z follows u through a filter that fades over 8 samples; windows of 40 lags.
+fn fading(count: usize, noise: f64, draws: &mut Draws) -> (DMatrix<f64>, DMatrix<f64>) {
+    const MEMORY: usize = 40;
+    let u: Vec<f64> = (0..count + MEMORY).map(|_| draws.draw()).collect();
+    let x = DMatrix::from_fn(count, MEMORY + 1, |t, i| if i == 0 { 1.0 } else { u[t + MEMORY - i] });
+    let y = DMatrix::from_fn(count, 1, |t, _| {
+        let z: f64 = (1..=MEMORY).map(|i| 0.4 * (-(i as f64) / 8.0).exp() * x[(t, i)]).sum();
+        z + 0.4 * z * z + noise * draws.draw()
+    });
+    (x, y)
+}
+
+#[test]
+fn a_prior_over_the_lags_helps_where_kernels_fade() {
+    let mut draws = Draws(99);
+    let (x, y) = fading(160, 0.1, &mut draws);
+    let (judge, judged) = fading(60, 0.1, &mut draws);
+    let (fresh, wanted) = fading(500, 0.0, &mut draws);
+    let rows = Problem { x: &x, y: &y };
+    let judge = Problem { x: &judge, y: &judged };
+    let options = Options { degree: 2, max_rank: 2, restarts: 2, memory: 40, ..Options::default() };
+    let error = |decay| {
+        let found = fit(&rows, Some(&judge), &Options { decay, ..options.clone() }, &Silent).unwrap();
+        let again = refit(&rows, &found, &options, &Silent).unwrap();
+        assert_eq!(again.decay, found.decay, "a refit keeps the prior");
+        (residual(&again.train, &fresh, &wanted), found.decay)
+    };
+    let (free, none) = error(Decay::None);
+    let (chosen, some) = error(Decay::Auto);
+    assert!(none.is_none() && some.is_some(), "{some:?}");
+    assert!(chosen < 0.5 * free, "{chosen} with the prior, {free} without");
+    for solver in [Solver::Als, Solver::Mvmals, Solver::Direct] {
+        let ridge = Ridge::Fixed(1e-3);
+        let given = Options { solver, ridge, decay: Decay::Fixed(10.0), ..options.clone() };
+        let found = fit(&rows, None, &given, &Silent).unwrap();
+        assert_eq!((found.decay, found.train.q()), (Some(10.0), 41));
+        assert!(residual(&found.train, &fresh, &wanted) < free, "{solver:?}");
+    }
+    let wrong = Options { memory: 7, decay: Decay::Fixed(10.0), ..options };
+    assert!(matches!(fit(&rows, None, &wrong, &Silent), Err(SolveError::Shape { .. })));
 }

@@ -6,12 +6,12 @@ use super::fit_report::{self, Course};
 use super::interrupt;
 use super::speak::{self, Progress, figure};
 use super::subsets::strategy;
-use crate::ensemble::{self, Combine, Summary};
+use crate::ensemble::{self, Combine, Strategy, Summary};
 use crate::fit::{self, HeadReport, Options, Outcome};
 use crate::host;
 use crate::metrics::Metrics;
 use crate::output::{self, Staging};
-use crate::solve::{self, Observer, Ridge, Solver};
+use crate::solve::{self, Decay, Observer, Ridge, Solver};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -50,6 +50,10 @@ pub(super) struct Args {
     /// Ridge parameter, or 'auto' to choose it on the validation samples.
     #[arg(long, value_name = "V|auto", default_value = "auto", value_parser = ridge)]
     ridge: Ridge,
+    /// Prior over the lags, for long memories: kernels are smooth and fade with this time constant, in samples. 'auto' tries
+    /// some on the validation samples (ladder, --memory 8 or more); 'none' leaves every lag for itself.
+    #[arg(long, value_name = "TAU|auto|none", default_value = "auto", value_parser = decay)]
+    decay: Decay,
     /// Starts that are raced against each other [default: 12 for the full model, 1 for each head of an ensemble].
     #[arg(long, value_name = "N")]
     restarts: Option<usize>,
@@ -59,11 +63,12 @@ pub(super) struct Args {
     /// head on all inputs: the full model.
     #[arg(long, value_name = "K")]
     heads: Option<usize>,
-    /// Inputs of each head [default: 4].
+    /// Inputs of each head; with --subsets per-output, at most [default: 4].
     #[arg(long, value_name = "S")]
     subset_size: Option<usize>,
     /// random; weighted: by relevance; covering: every product of inputs inside some head, which also finds K; adaptive:
-    /// where the residual depends most; file:PATH: a JSON list of lists of names or indices (from 0) [default: random].
+    /// where the residual depends most; per-output: one head per output, on the inputs that serve it best, added one by
+    /// one on the validation samples; file:PATH: a JSON list of lists of names or indices (from 0) [default: random].
     #[arg(long, value_name = "STRATEGY")]
     subsets: Option<String>,
     /// average: convex weights; stack: free weights; additive: each head fitted to what the others leave
@@ -133,6 +138,17 @@ fn ridge(text: &str) -> Result<Ridge, String> {
     text.parse().map(Ridge::Fixed).map_err(|_| "expected 'auto' or a number".into())
 }
 
+fn decay(text: &str) -> Result<Decay, String> {
+    match text {
+        "auto" => Ok(Decay::Auto),
+        "none" => Ok(Decay::None),
+        _ => text
+            .parse()
+            .map(Decay::Fixed)
+            .map_err(|_| "expected 'auto', 'none' or a number of samples".into()),
+    }
+}
+
 impl Args {
     fn options(&self) -> Options {
         Options {
@@ -148,6 +164,7 @@ impl Args {
                     SolverArg::Direct => Solver::Direct,
                 },
                 ridge: self.ridge,
+                decay: self.decay,
                 restarts: self.restarts.unwrap_or(if self.is_ensemble() {
                     // The ensemble makes up for a head that could be a little better.
                     1
@@ -186,15 +203,17 @@ impl Args {
                 None => Ok(None),
             };
         }
+        let strategy = strategy(self.subsets.as_deref().unwrap_or("random"), inputs)?;
         Ok(Some(ensemble::Options {
             heads: self.heads,
             subset_size: self.subset_size.unwrap_or(4.min(inputs.len())),
-            strategy: strategy(self.subsets.as_deref().unwrap_or("random"), inputs)?,
             combine: match self.combine {
+                None if strategy == Strategy::PerOutput => Combine::Additive,
                 None | Some(CombineArg::Average) => Combine::Average,
                 Some(CombineArg::Stack) => Combine::Stack,
                 Some(CombineArg::Additive) => Combine::Additive,
             },
+            strategy,
             checkpoint: self.checkpoint.clone(),
             budget_flash: self.budget_flash,
             budget_macs: self.budget_macs,

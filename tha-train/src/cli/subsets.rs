@@ -12,10 +12,11 @@ pub(super) fn strategy(text: &str, inputs: &[String]) -> Result<Strategy, CliErr
         "weighted" => Ok(Strategy::Weighted),
         "covering" => Ok(Strategy::Covering),
         "adaptive" => Ok(Strategy::Adaptive),
+        "per-output" => Ok(Strategy::PerOutput),
         _ => match text.strip_prefix("file:") {
             Some(path) => from_file(path, inputs).map(Strategy::Given),
             None => Err(CliError::Usage(format!(
-                "--subsets: '{text}' is no strategy; expected random, weighted, covering, adaptive or file:PATH"
+                "--subsets: '{text}' is no strategy; expected random, weighted, covering, adaptive, per-output or file:PATH"
             ))),
         },
     }

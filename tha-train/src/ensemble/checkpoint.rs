@@ -43,6 +43,7 @@ struct StoredCore {
 struct StoredFit {
     cores: Vec<StoredCore>,
     ridge: f64,
+    decay: Option<f64>,
     sweeps: usize,
     train_residual: f64,
     validation_residual: Option<f64>,
@@ -96,6 +97,11 @@ impl Checkpoint {
 
     /// What was stored for a stage, if it is there, whole and of the same inputs.
     pub(super) fn load(&self, stage: &str, inputs: &[usize]) -> Option<Vec<Fit>> {
+        self.find(stage).filter(|(found, _)| found == inputs).map(|(_, fits)| fits)
+    }
+
+    /// What was stored for a stage, if it is there and whole, with its inputs.
+    pub(super) fn find(&self, stage: &str) -> Option<(Vec<usize>, Vec<Fit>)> {
         let entry: Entry = self.load_value(stage)?;
         let fit = |fit: StoredFit| {
             let core =
@@ -103,18 +109,18 @@ impl Checkpoint {
             Fit {
                 train: TensorTrain { cores: fit.cores.into_iter().map(core).collect() },
                 ridge: fit.ridge,
+                decay: fit.decay,
                 sweeps: fit.sweeps,
                 train_residual: fit.train_residual,
                 validation_residual: fit.validation_residual,
                 log: Vec::new(),
             }
         };
-        let sound = entry.inputs == inputs
-            && entry
-                .fits
-                .iter()
-                .all(|fit| fit.cores.iter().all(|core| core.data.len() == core.left * core.q * core.right));
-        sound.then(|| entry.fits.into_iter().map(fit).collect())
+        let sound = entry
+            .fits
+            .iter()
+            .all(|fit| fit.cores.iter().all(|core| core.data.len() == core.left * core.q * core.right));
+        sound.then(|| (entry.inputs, entry.fits.into_iter().map(fit).collect()))
     }
 
     /// Stores the fits of a stage; the file appears whole or not at all.
@@ -128,6 +134,7 @@ impl Checkpoint {
         let fit = |fit: &Fit| StoredFit {
             cores: fit.train.cores.iter().map(core).collect(),
             ridge: fit.ridge,
+            decay: fit.decay,
             sweeps: fit.sweeps,
             train_residual: fit.train_residual,
             validation_residual: fit.validation_residual,
@@ -170,6 +177,7 @@ mod tests {
         let fit = Fit {
             train,
             ridge: 1e-7,
+            decay: Some(3.0),
             sweeps: 4,
             train_residual: 0.1,
             validation_residual: None,
@@ -178,7 +186,7 @@ mod tests {
         checkpoint.store("head-00001", &[1, 2], std::slice::from_ref(&fit)).unwrap();
         let back = checkpoint.load("head-00001", &[1, 2]).unwrap();
         assert_eq!(back[0].train, fit.train);
-        assert_eq!((back[0].ridge, back[0].sweeps), (1e-7, 4));
+        assert_eq!((back[0].ridge, back[0].decay, back[0].sweeps), (1e-7, Some(3.0), 4));
         assert!(checkpoint.load("head-00001", &[1, 3]).is_none(), "other inputs");
         assert!(checkpoint.load("head-00002", &[1, 2]).is_none(), "not there");
         std::fs::write(checkpoint.path("head-00001"), b"junk").unwrap();

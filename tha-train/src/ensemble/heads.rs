@@ -4,11 +4,10 @@ use super::checkpoint::Checkpoint;
 use super::weights::Products;
 use super::{Watch, subset_names};
 use crate::data::{Dataset, Lagged, Scaling, Split};
-use crate::fit::{FitError, Judge};
+use crate::fit::{FitError, Judge, Setting};
 use crate::solve::{self, Fit, Observer, Problem, Ridge};
 use nalgebra::{DMatrix, DVector};
 use rayon::prelude::*;
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
@@ -106,12 +105,10 @@ impl Head {
 
     /// The fit whose ranks and ridge the refit takes over: the setting most folds agree on, the first of equals.
     pub(super) fn typical(&self) -> &Fit {
-        let mut votes: BTreeMap<(Vec<usize>, u64), (usize, usize)> = BTreeMap::new();
-        for (k, fit) in self.fits.iter().enumerate() {
-            votes.entry((fit.train.ranks(), fit.ridge.to_bits())).or_insert((0, k)).0 += 1;
-        }
-        let winner = votes.values().max_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)));
-        &self.fits[winner.map_or(0, |&(_, k)| k)]
+        let settings: Vec<Setting> = self.fits.iter().map(Setting::of).collect();
+        let votes = |k: usize| settings.iter().filter(|other| **other == settings[k]).count();
+        let winner = (0..settings.len()).max_by(|&a, &b| votes(a).cmp(&votes(b)).then(b.cmp(&a)));
+        &self.fits[winner.unwrap_or(0)]
     }
 }
 

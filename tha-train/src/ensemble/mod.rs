@@ -8,7 +8,8 @@
 //! | `additive` | each fitted to what the others leave | 1 |
 //!
 //! Weights are chosen with heads that have not seen the validation samples; then the heads are refitted on all data. The
-//! model file and the code on the device are the same for all three: a weighted sum.
+//! model file and the code on the device are the same for all three: a weighted sum. So they are for [`Strategy::PerOutput`],
+//! whose heads serve one output each and are added up.
 
 mod additive;
 pub(crate) mod checkpoint;
@@ -16,6 +17,7 @@ mod heads;
 mod hint;
 mod joint;
 mod options;
+mod per_output;
 mod relevance;
 mod select;
 mod subsets;
@@ -90,6 +92,7 @@ pub fn fit(
     watch: &dyn Watch,
 ) -> Result<Outcome, FitError> {
     options.check(judge)?;
+    let options = &options.lagged();
     data.check_memory(options.memory)?;
     ensemble.check(data)?;
     let material = Material::new(data, judge, options.memory)?;
@@ -98,9 +101,12 @@ pub fn fit(
         None => None,
     };
     let planned = ensemble.plan(&material, options)?;
-    let chosen = match ensemble.combine {
-        Combine::Additive => add(&material, planned, options, ensemble, checkpoint.as_ref(), watch)?,
-        _ => weigh(&material, planned, options, ensemble, checkpoint.as_ref(), watch)?,
+    let chosen = match (planned, ensemble.combine) {
+        (None, _) => per_output::choose(&material, options, ensemble, checkpoint.as_ref(), watch)?,
+        (Some(plan), Combine::Additive) => {
+            add(&material, plan, options, ensemble, checkpoint.as_ref(), watch)?
+        }
+        (Some(plan), _) => weigh(&material, plan, options, ensemble, checkpoint.as_ref(), watch)?,
     };
     if watch.stop() {
         return Err(FitError::Stopped);
@@ -380,6 +386,7 @@ fn finish(
         train_residual: fit.train_residual,
         val_residual: head.validation(),
         ridge: fit.ridge,
+        decay: fit.decay,
         sweeps: fit.sweeps,
         seconds: head.seconds,
     });

@@ -66,7 +66,15 @@ impl Options {
         if !(1..=p).contains(&self.subset_size) {
             return refuse("--subset-size", self.subset_size.to_string(), format!("1 to the {p} inputs"));
         }
+        if self.strategy == Strategy::PerOutput && self.combine != Combine::Additive {
+            let reason = "--subsets per-output adds its heads up; use --combine additive, or leave it out";
+            return Err(FitError::Combination { reason });
+        }
         match self.heads {
+            Some(count) if self.strategy == Strategy::PerOutput => {
+                refuse("--heads", count.to_string(), "none: --subsets per-output makes one per output".into())
+            }
+            None if self.strategy == Strategy::PerOutput => Ok(()),
             Some(0) => refuse("--heads", "0".into(), "at least 1".into()),
             Some(count) if count > usize::from(u16::MAX) => {
                 refuse("--heads", count.to_string(), format!("at most {}", u16::MAX))
@@ -90,6 +98,7 @@ impl Options {
             ("--tol", s.tolerance.to_string()),
             ("--solver", format!("{:?}", s.solver)),
             ("--ridge", format!("{:?}", s.ridge)),
+            ("--decay", format!("{:?}", s.decay)),
             ("--restarts", s.restarts.to_string()),
             ("--seed", s.seed.to_string()),
             ("--heads", format!("{:?}", self.heads)),
@@ -103,19 +112,24 @@ impl Options {
         .collect()
     }
 
-    /// SelectSubsets.
-    pub(super) fn plan(&self, material: &Material<'_>, options: &fit::Options) -> Result<Plan, FitError> {
+    /// SelectSubsets; `None` where every output finds its own inputs.
+    pub(super) fn plan(
+        &self,
+        material: &Material<'_>,
+        options: &fit::Options,
+    ) -> Result<Option<Plan>, FitError> {
         let (p, size) = (material.inputs(), self.subset_size);
         let mut draws = Draws::new(options.solve.seed);
         let count = self.heads.unwrap_or(usize::from(u16::MAX));
-        Ok(Plan::Fixed(match &self.strategy {
+        Ok(Some(Plan::Fixed(match &self.strategy {
             Strategy::Given(subsets) => subsets.clone(),
             Strategy::Random => subsets::random(p, size, count, &mut draws),
             Strategy::Weighted => {
                 let samples = &material.parts[0].fit;
                 subsets::weighted(&relevance::relevance(&samples.x, &samples.y, p), size, count, &mut draws)
             }
-            Strategy::Adaptive => return Ok(Plan::Adaptive(count.min(subsets::choose(p, size)))),
+            Strategy::Adaptive => return Ok(Some(Plan::Adaptive(count.min(subsets::choose(p, size))))),
+            Strategy::PerOutput => return Ok(None),
             Strategy::Covering => {
                 let tuple = options.solve.degree.min(size);
                 if subsets::choose(p, tuple) > subsets::TUPLE_LIMIT {
@@ -138,7 +152,7 @@ impl Options {
                 }
                 found
             }
-        }))
+        })))
     }
 
     /// What the budgets leave for heads, `rest` bytes going to everything else in the file.

@@ -19,6 +19,8 @@ pub enum Strategy {
     Covering,
     /// One after the other, where the residual of the ensemble so far depends most.
     Adaptive,
+    /// One head per output, on the inputs that serve it best on the judged samples.
+    PerOutput,
     /// Given, each strictly increasing.
     Given(Vec<Vec<usize>>),
 }

@@ -1,4 +1,4 @@
-//! The choice on contiguous folds: every fold proposes a setting (ranks and ridge), every setting is fitted without its
+//! The choice on contiguous folds: every fold proposes a setting (ranks, ridge, prior), every setting is fitted without its
 //! fold's samples and judged on them, fold after fold, and the one with the smallest error over all samples wins.
 //!
 //! The second round fits as the final refit will, with ranks and ridge given and no early stopping: what is judged is
@@ -8,7 +8,7 @@ use super::choice::{Candidate, Choice, candidate, predict, problem};
 use super::{FitError, Options};
 use crate::data::{Dataset, Split};
 use crate::metrics::Metrics;
-use crate::solve::{self, Fit, Observer, Problem, Ridge};
+use crate::solve::{self, Decay, Fit, Observer, Problem, Ridge};
 use nalgebra::DMatrix;
 
 /// Random starts where a fold's proposal has smaller ranks than the setting: an estimate is enough here.
@@ -25,7 +25,7 @@ pub(super) fn choose_by_folds(
     for Split { train, validation } in splits.clone() {
         proposals.push(candidate(data, train, data, validation, options, observer)?.0);
     }
-    let setting = |proposal: &Candidate| (proposal.fit.train.ranks(), proposal.fit.ridge);
+    let setting = |proposal: &Candidate| Setting::of(&proposal.fit);
     let mut distinct: Vec<usize> = Vec::new();
     for k in 0..proposals.len() {
         if !distinct.iter().any(|&other| setting(&proposals[other]) == setting(&proposals[k])) {
@@ -43,8 +43,8 @@ pub(super) fn choose_by_folds(
         let part = data.lagged(options.memory, &proposal.scaling, split.train);
         let judge = data.lagged(options.memory, &proposal.scaling, split.validation);
         for (&k, predictions) in distinct.iter().zip(&mut predictions) {
-            let (ranks, ridge) = setting(&proposals[k]);
-            let fit = fit_setting(&problem(&part), &proposal.fit, ranks, ridge, options, observer)?;
+            let setting = setting(&proposals[k]);
+            let fit = fit_setting(&problem(&part), &proposal.fit, setting, &options.solve, observer)?;
             predictions.push(predict(&fit.train, &judge.x, &proposal.scaling));
         }
     }
@@ -56,26 +56,40 @@ pub(super) fn choose_by_folds(
     Ok(Candidate { truth, prediction, ..proposals.swap_remove(distinct[best]) }.chosen(data, None))
 }
 
-/// Fits given ranks and ridge to the rows that `near` was fitted to.
-fn fit_setting(
-    rows: &Problem<'_>,
-    near: &Fit,
+/// What a fit chooses and a refit keeps.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Setting {
     ranks: Vec<usize>,
     ridge: f64,
-    options: &Options,
+    decay: Option<f64>,
+}
+
+impl Setting {
+    pub(crate) fn of(fit: &Fit) -> Self {
+        Self { ranks: fit.train.ranks(), ridge: fit.ridge, decay: fit.decay }
+    }
+}
+
+/// Fits a given setting to the rows that `near` was fitted to.
+pub(crate) fn fit_setting(
+    rows: &Problem<'_>,
+    near: &Fit,
+    Setting { ranks, ridge, decay }: Setting,
+    options: &solve::Options,
     observer: &dyn Observer,
 ) -> Result<Fit, FitError> {
     let mut start = near.clone();
     if let Some(&cap) = ranks.iter().max() {
         start.train.round(0.0, cap);
     }
-    start.ridge = ridge;
+    (start.ridge, start.decay) = (ridge, decay);
     if start.train.ranks() == ranks {
-        return Ok(solve::refit(rows, &start, &options.solve, observer)?);
+        return Ok(solve::refit(rows, &start, options, observer)?);
     }
-    let restarts = options.solve.restarts.min(COLD_STARTS);
+    let restarts = options.restarts.min(COLD_STARTS);
     let ridge = Ridge::Fixed(ridge);
-    let fixed = solve::Options { ranks: Some(ranks), ridge, restarts, ..options.solve.clone() };
+    let decay = decay.map_or(Decay::None, Decay::Fixed);
+    let fixed = solve::Options { ranks: Some(ranks), ridge, decay, restarts, ..options.clone() };
     Ok(solve::fit(rows, None, &fixed, observer)?)
 }
 

@@ -11,6 +11,7 @@ mod folds;
 mod options;
 
 pub use error::FitError;
+pub(crate) use folds::{Setting, fit_setting};
 pub use options::{Judge, Options};
 
 use crate::data::Dataset;
@@ -49,6 +50,8 @@ pub struct HeadReport {
     pub val_residual: f64,
     /// Ridge parameter.
     pub ridge: f64,
+    /// Time constant of the prior over the lags, in samples, where there was one.
+    pub decay: Option<f64>,
     /// Sweeps of the solver.
     pub sweeps: usize,
     /// Wall-clock time.
@@ -64,6 +67,7 @@ pub fn fit(
 ) -> Result<Outcome, FitError> {
     let start = Instant::now();
     options.check(judge)?;
+    let options = &options.lagged();
     data.check_memory(options.memory)?;
     options.check_size(data)?;
     let Choice { fit, scaling, validation, fitted } = choose(data, judge, options, observer)?;
@@ -100,6 +104,7 @@ pub fn fit(
         train_residual: train.relative_residual,
         val_residual: validation.relative_residual,
         ridge: fit.ridge,
+        decay: fit.decay,
         sweeps: fit.sweeps,
         seconds: start.elapsed().as_secs_f64(),
     };

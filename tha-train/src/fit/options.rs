@@ -11,7 +11,7 @@ use tha_core::RangePolicy;
 pub struct Options {
     /// Memory M: samples of each input that an output depends on.
     pub memory: usize,
-    /// Degree, rank, solver and its settings.
+    /// Degree, rank, solver and its settings; their memory is set to the one above.
     pub solve: solve::Options,
     /// Refit the chosen structure on all of the data.
     pub refit: bool,
@@ -55,6 +55,12 @@ impl Options {
             }
             _ => Ok(()),
         }
+    }
+
+    /// The same, the solver knowing of the lags.
+    pub(crate) fn lagged(&self) -> Self {
+        let solve = solve::Options { memory: self.memory, ..self.solve.clone() };
+        Self { solve, ..self.clone() }
     }
 
     /// Refuses what this machine cannot hold.

@@ -1,9 +1,16 @@
-//! Coordinates in which the solvers work: whitened inputs and outputs of unit mean square.
+//! Coordinates in which the solvers work: outputs of unit mean square, and inputs whitened or running sums over the lags.
+//! The penalty on the coefficients acts there.
 //!
 //! Any invertible map x -> S x on the q entries of a row carries over to the cores slice by slice and leaves all
 //! ranks as they are. S = (C + eps)^(-1/2), C = X^T X / N, makes correlated inputs as easy as independent ones;
 //! eps, a thousandth of the largest eigenvalue, keeps directions that hardly occur in the data small, so that a
 //! penalty on the coefficients still holds them down.
+//!
+//! Over a long memory there is more to know: kernels fade with the lag, and neighbouring lags matter alike. As a prior
+//! covariance of the lags that is K(i, k) = exp(-max(i, k) / tau), the TC kernel of regularised impulse response estimation
+//! (Chen, Ohlsson, Ljung, Automatica 2012). K = U D U^T with ones in the upper triangle of U and the differences of
+//! successive exponentials in D, so its coordinates are running sums, sqrt(D_k) (u(t) + ... + u(t-k)), and their penalty is
+//! one on differences between lags, the heavier the later. Of these coordinates the directions that occur in the data are kept.
 
 use super::{Problem, SolveError};
 use crate::linalg::{add_product, set_product, symmetric_eigen, view, view_mut};
@@ -11,10 +18,19 @@ use crate::tt::{Core, TensorTrain};
 use nalgebra::{DMatrix, DVector};
 
 const FLOOR: f64 = 1e-3;
+/// The mean square of all running sums together, that of the constant being one: how far nonlinear terms, which are products of
+/// them, are held back against linear ones.
+const WEIGHT: f64 = 0.3;
+/// Directions of the running sums with a smaller part of the largest variance are left out.
+const SPAN: f64 = 1e-6;
+/// Smallest prior variance of a lag.
+const FADED: f64 = 1e-12;
 
 /// The maps between a problem's coordinates and the solver's.
 pub(super) struct Frame {
+    /// q x q', x' = map^T x.
     map: DMatrix<f64>,
+    /// q' x q, inverse map = 1.
     inverse: DMatrix<f64>,
     scale: f64,
 }
@@ -35,18 +51,72 @@ impl Frame {
                 * DMatrix::from_diagonal(&DVector::from_iterator(values.len(), weights))
                 * vectors.transpose()
         };
-        Ok(Self { map: power(-0.5), inverse: power(0.5), scale: unit(problem) })
+        Ok(Self { map: power(-0.5), inverse: power(0.5), scale: unit_of(problem) })
+    }
+
+    /// Running sums over the `memory` lags of each input, for kernels that fade with time constant `tau`.
+    pub(super) fn fading(problem: &Problem, memory: usize, tau: f64) -> Result<Self, SolveError> {
+        let q = problem.x.ncols();
+        if memory == 0 || !(q - 1).is_multiple_of(memory) {
+            return Err(SolveError::Shape {
+                what: "lags in the columns of x",
+                found: q - 1,
+                expected: memory,
+            });
+        }
+        let p = (q - 1) / memory;
+        let fade = |lag: usize| if lag < memory { (-(lag as f64) / tau).exp() } else { 0.0 };
+        let mut size: Vec<f64> = (0..memory).map(|k| (fade(k) - fade(k + 1)).max(FADED).sqrt()).collect();
+        let sums = |size: &[f64]| {
+            let mut sums = DMatrix::zeros(q, q - 1);
+            for (k, size) in size.iter().enumerate() {
+                for (i, c) in (0..=k).flat_map(|i| (0..p).map(move |c| (i, c))) {
+                    sums[(1 + i * p + c, k * p + c)] = *size;
+                }
+            }
+            sums
+        };
+        let mut x = DMatrix::zeros(problem.x.nrows(), q - 1);
+        set_product(view_mut(&mut x), view(problem.x), view(&sums(&size)));
+        let square = x.norm_squared() / x.nrows() as f64;
+        let unit = if square > 0.0 { (WEIGHT / square).sqrt() } else { 1.0 };
+        size.iter_mut().for_each(|size| *size *= unit);
+
+        let mut covariance = DMatrix::zeros(q - 1, q - 1);
+        set_product(view_mut(&mut covariance), view(&x).transpose(), view(&x));
+        let (values, vectors) =
+            symmetric_eigen(&covariance).ok_or(SolveError::Numerical { what: "covariance of the lags" })?;
+        // Largest last.
+        let least = SPAN * values.last().copied().unwrap_or(0.0);
+        let kept: Vec<usize> = (0..values.len()).rev().filter(|&k| values[k] >= least).collect();
+        let basis = vectors.select_columns(&kept);
+
+        let mut map = DMatrix::zeros(q, kept.len() + 1);
+        map[(0, 0)] = 1.0;
+        map.columns_mut(1, kept.len()).copy_from(&(sums(&size) * &basis));
+        // Back from a kernel to its running sums: differences between lags.
+        let mut differences = DMatrix::zeros(q - 1, q);
+        for (k, c) in (0..memory).flat_map(|k| (0..p).map(move |c| (k, c))) {
+            differences[(k * p + c, 1 + k * p + c)] = size[k].recip();
+            if k + 1 < memory {
+                differences[(k * p + c, 1 + (k + 1) * p + c)] = -size[k].recip();
+            }
+        }
+        let mut inverse = DMatrix::zeros(kept.len() + 1, q);
+        inverse[(0, 0)] = 1.0;
+        inverse.rows_mut(1, kept.len()).copy_from(&basis.tr_mul(&differences));
+        Ok(Self { map, inverse, scale: unit_of(problem) })
     }
 
     /// The problem's own inputs, outputs of unit mean square: for solvers that are to run as published.
     pub(super) fn plain(problem: &Problem) -> Self {
         let identity = DMatrix::identity(problem.x.ncols(), problem.x.ncols());
-        Self { map: identity.clone(), inverse: identity, scale: unit(problem) }
+        Self { map: identity.clone(), inverse: identity, scale: unit_of(problem) }
     }
 
     /// Rows in the solver's coordinates.
     pub(super) fn enter(&self, problem: &Problem) -> (DMatrix<f64>, DMatrix<f64>) {
-        let mut x = DMatrix::zeros(problem.x.nrows(), problem.x.ncols());
+        let mut x = DMatrix::zeros(problem.x.nrows(), self.map.ncols());
         set_product(view_mut(&mut x), view(problem.x), view(&self.map));
         (x, problem.y / self.scale)
     }
@@ -67,23 +137,70 @@ impl Frame {
 }
 
 /// Root-mean-square of the outputs.
-fn unit(problem: &Problem) -> f64 {
+fn unit_of(problem: &Problem) -> f64 {
     (problem.y.norm_squared() / problem.y.len() as f64).sqrt()
 }
 
-/// V(a, :, b) <- map V(a, :, b) for every core; `map` is symmetric.
+/// V(a, :, b) <- map V(a, :, b) for every core.
 fn change_slices(train: &TensorTrain, map: &DMatrix<f64>) -> TensorTrain {
     let cores = train.cores.iter().map(|core| {
         let slices = map * crate::tt::unfold(core);
-        let mut changed = Core::zeros(core.left, core.q, core.right);
+        let mut changed = Core::zeros(core.left, map.nrows(), core.right);
         for a in 0..core.left {
-            for i in 0..core.q {
+            for i in 0..map.nrows() {
                 for b in 0..core.right {
-                    changed.data[(a * core.q + i) * core.right + b] = slices[(i, a * core.right + b)];
+                    changed.data[(a * map.nrows() + i) * core.right + b] = slices[(i, a * core.right + b)];
                 }
             }
         }
         changed
     });
     TensorTrain { cores: cores.collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tt::Normal;
+
+    /// Two inputs, three lags.
+    fn rows() -> (DMatrix<f64>, DMatrix<f64>) {
+        let mut normal = Normal::new(1);
+        let x = DMatrix::from_fn(50, 7, |_, i| if i == 0 { 1.0 } else { normal.draw() });
+        let y = DMatrix::from_fn(50, 2, |_, _| 3.0 * normal.draw());
+        (x, y)
+    }
+
+    #[test]
+    fn trains_mean_the_same_in_every_frame() {
+        let (x, y) = rows();
+        let problem = Problem { x: &x, y: &y };
+        let train = TensorTrain::random(2, 7, &[2, 2], &mut Normal::new(2));
+        let frames =
+            [Frame::new(&problem).unwrap(), Frame::plain(&problem), Frame::fading(&problem, 3, 2.0).unwrap()];
+        for frame in frames {
+            let (inside, outputs) = frame.enter(&problem);
+            let entered = frame.enter_train(&train);
+            assert!((entered.evaluate(&inside) * frame.scale - train.evaluate(&x)).norm() < 1e-9);
+            assert!((outputs * frame.scale - &y).norm() < 1e-9);
+            let back = frame.leave(&entered);
+            assert!((back.evaluate(&x) - train.evaluate(&x)).norm() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn the_prior_is_the_kernel_it_claims_to_be() {
+        let (x, y) = rows();
+        let frame = Frame::fading(&Problem { x: &x, y: &y }, 3, 2.0).unwrap();
+        let lags = frame.map.rows(1, 6).columns(1, 6).into_owned();
+        let covariance = &lags * lags.transpose();
+        let unit = covariance[(0, 0)];
+        for (a, b) in (0..6).flat_map(|a| (0..6).map(move |b| (a, b))) {
+            let kernel = (-((a / 2).max(b / 2) as f64) / 2.0).exp();
+            let expected = if a % 2 == b % 2 { kernel } else { 0.0 };
+            assert!((covariance[(a, b)] / unit - expected).abs() < 1e-9, "{a} {b}");
+        }
+        let (inside, _) = frame.enter(&Problem { x: &x, y: &y });
+        assert!((inside.columns(1, 6).norm_squared() / 50.0 - WEIGHT).abs() < 1e-9);
+    }
 }

@@ -25,7 +25,7 @@ mod subspaces;
 pub use error::SolveError;
 pub use log::{Observer, Silent, Step, StepKind};
 pub(crate) use mvmals::step as super_core_step;
-pub use options::{Options, Ridge, Solver};
+pub use options::{Decay, Options, Ridge, Solver};
 
 use crate::tt::{Normal, TensorTrain};
 use frame::Frame;
@@ -33,6 +33,9 @@ use ladder::Chosen;
 use log::Log;
 use nalgebra::DMatrix;
 use normal::Rows;
+
+/// A prior over the lags must lower the validation residual by this part of it.
+const WORTH: f64 = 0.01;
 
 /// Rows to fit: standardised, only the scored ones.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +53,8 @@ pub struct Fit {
     pub train: TensorTrain,
     /// The ridge parameter it was fitted with.
     pub ridge: f64,
+    /// The time constant of the prior over the lags, where there was one.
+    pub decay: Option<f64>,
     /// Sweeps, or steps over all cores, of the final descent.
     pub sweeps: usize,
     /// ||Y - Yhat|| / ||Y|| on the fitted rows.
@@ -76,12 +81,33 @@ pub fn fit(
     }
     if train.y.iter().all(|y| *y == 0.0) {
         let zero = TensorTrain::zeros(train.y.ncols(), train.x.ncols(), &vec![1; options.degree - 1]);
-        return Ok(finish(zero, 0.0, 0, train, validation, Vec::new()));
+        let chosen = Chosen { train: zero, ridge: 0.0, steps: 0 };
+        return Ok(finish(chosen, None, train, validation, Vec::new()));
     }
+    let mut best: Option<Fit> = None;
+    for decay in options.decays(validation.is_some()) {
+        let fit = fit_fading(train, validation, decay, options, observer)?;
+        let residual = |fit: &Fit| fit.validation_residual.unwrap_or(0.0);
+        if best.as_ref().is_none_or(|best| residual(&fit) < (1.0 - WORTH) * residual(best)) {
+            best = Some(fit);
+        }
+    }
+    Ok(best.expect("at least no prior is tried"))
+}
+
+/// [`fit`] with a given prior over the lags.
+fn fit_fading(
+    train: &Problem,
+    validation: Option<&Problem>,
+    decay: Option<f64>,
+    options: &Options,
+    observer: &dyn Observer,
+) -> Result<Fit, SolveError> {
     within_pool(|| {
-        let frame = match options.solver {
-            Solver::Ladder => Frame::new(train)?,
-            _ => Frame::plain(train),
+        let frame = match (decay, options.solver) {
+            (Some(tau), _) => Frame::fading(train, options.memory, tau)?,
+            (None, Solver::Ladder) => Frame::new(train)?,
+            (None, _) => Frame::plain(train),
         };
         let (x, y) = frame.enter(train);
         let problem = Problem { x: &x, y: &y };
@@ -94,11 +120,12 @@ pub fn fit(
             Solver::Als => alternate(&problem, options, &mut log)?,
             Solver::Direct => solve_directly(&problem, options, &mut log)?,
         };
-        Ok(finish(frame.leave(&chosen.train), chosen.ridge, chosen.steps, train, validation, log.steps))
+        let chosen = Chosen { train: frame.leave(&chosen.train), ..chosen };
+        Ok(finish(chosen, decay, train, validation, log.steps))
     })
 }
 
-/// Fits the structure of `fit` (ranks and ridge) to other rows, starting from its network.
+/// Fits the structure of `fit` (ranks, ridge and prior) to other rows, starting from its network.
 pub fn refit(
     train: &Problem,
     fit: &Fit,
@@ -113,7 +140,10 @@ pub fn refit(
         return self::fit(train, None, options, observer);
     }
     within_pool(|| {
-        let frame = Frame::new(train)?;
+        let frame = match fit.decay {
+            Some(tau) => Frame::fading(train, options.memory, tau)?,
+            None => Frame::new(train)?,
+        };
         let (x, y) = frame.enter(train);
         let problem = Problem { x: &x, y: &y };
         let mut log = Log::new(observer);
@@ -122,7 +152,8 @@ pub fn refit(
             Solver::Direct => solve_directly(&problem, options, &mut log)?,
             _ => ladder::refit(start, &problem, fit.ridge, options, &mut log)?,
         };
-        Ok(finish(frame.leave(&chosen.train), chosen.ridge, chosen.steps, train, None, log.steps))
+        let chosen = Chosen { train: frame.leave(&chosen.train), ..chosen };
+        Ok(finish(chosen, fit.decay, train, None, log.steps))
     })
 }
 
@@ -195,18 +226,18 @@ fn agree(what: &'static str, found: usize, expected: usize) -> Result<(), SolveE
 }
 
 fn finish(
-    network: TensorTrain,
-    ridge: f64,
-    sweeps: usize,
+    chosen: Chosen,
+    decay: Option<f64>,
     train: &Problem,
     validation: Option<&Problem>,
     log: Vec<Step>,
 ) -> Fit {
+    let Chosen { train: network, ridge, steps: sweeps } = chosen;
     let residual = |rows: &Problem| {
         let norm = rows.y.norm();
         let error = (network.evaluate(rows.x) - rows.y).norm();
         if norm > 0.0 { error / norm } else { error }
     };
     let (train_residual, validation_residual) = (residual(train), validation.map(residual));
-    Fit { train: network, ridge, sweeps, train_residual, validation_residual, log }
+    Fit { train: network, ridge, decay, sweeps, train_residual, validation_residual, log }
 }

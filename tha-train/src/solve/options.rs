@@ -10,10 +10,15 @@
 //! | `restarts` | 12 | 1 to 1024 |
 //! | `sweeps` | 30 | 1 to 10000 |
 //! | `seed` | 0 | any |
+//! | `decay` | auto | auto, none or above 0 |
+//! | `memory` | 0 | 0 (unknown) or a divisor of q - 1 |
 //! | `ranks` | none | d - 1 numbers from 1 |
 
 use super::SolveError;
 use super::count::useful_ranks;
+
+/// Memories from which a prior over the lags is tried unasked.
+const LONG: usize = 8;
 
 /// Which algorithm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,6 +44,18 @@ pub enum Ridge {
     Fixed(f64),
 }
 
+/// A prior on kernels over the lags: smooth, and fading with a time constant in samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Decay {
+    /// Tried on the validation data (by the ladder) where the memory is long.
+    #[default]
+    Auto,
+    /// Every lag for itself.
+    None,
+    /// The time constant, given.
+    Fixed(f64),
+}
+
 /// Settings of a fit; [`Options::check`] says what is out of range.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
@@ -52,6 +69,10 @@ pub struct Options {
     pub solver: Solver,
     /// Penalty on the coefficients.
     pub ridge: Ridge,
+    /// Prior over the lags.
+    pub decay: Decay,
+    /// Lags of each input in the columns of x, lag-major, for `decay`; 0 where that is not known.
+    pub memory: usize,
     /// Random starts at most; the ladder ends earlier once a start is known to be good.
     pub restarts: usize,
     /// Sweeps of MVMALS and ALS, and steps of a final descent, at most.
@@ -70,6 +91,8 @@ impl Default for Options {
             tolerance: 1e-6,
             solver: Solver::default(),
             ridge: Ridge::default(),
+            decay: Decay::default(),
+            memory: 0,
             restarts: 12,
             sweeps: 30,
             seed: 0,
@@ -102,11 +125,28 @@ impl Options {
         {
             return refuse("ridge", ridge.to_string(), "auto or a number from 0");
         }
+        if let Decay::Fixed(tau) = self.decay
+            && !(tau > 0.0 && tau.is_finite())
+        {
+            return refuse("decay", tau.to_string(), "auto, none or a number above 0");
+        }
         match &self.ranks {
             Some(ranks) if ranks.len() + 1 != self.degree || ranks.contains(&0) => {
                 refuse("ranks", format!("{ranks:?}"), "degree - 1 numbers from 1")
             }
             _ => Ok(()),
+        }
+    }
+
+    /// The time constants to try; `None` stands for no prior.
+    pub(super) fn decays(&self, judged: bool) -> Vec<Option<f64>> {
+        match self.decay {
+            Decay::Fixed(tau) => vec![Some(tau)],
+            Decay::Auto if judged && self.solver == Solver::Ladder && self.memory >= LONG => {
+                let part = |part: f64| Some(part * self.memory as f64);
+                vec![None, part(0.25), part(0.5), part(1.0)]
+            }
+            _ => vec![None],
         }
     }
 
@@ -127,5 +167,14 @@ mod tests {
         assert!(text.contains("tolerance") && text.contains("1.5"), "{text}");
         assert!(Options { ranks: Some(vec![2]), ..Options::default() }.check().is_err());
         assert!(Options { ridge: Ridge::Fixed(f64::NAN), ..Options::default() }.check().is_err());
+        assert!(Options { decay: Decay::Fixed(0.0), ..Options::default() }.check().is_err());
+    }
+
+    #[test]
+    fn only_long_memories_try_a_prior_unasked() {
+        let decays = |memory, judged| Options { memory, ..Options::default() }.decays(judged);
+        assert_eq!(decays(100, true), [None, Some(25.0), Some(50.0), Some(100.0)]);
+        assert_eq!((decays(7, true), decays(100, false)), (vec![None], vec![None]));
+        assert_eq!(Options { decay: Decay::Fixed(3.0), ..Options::default() }.decays(false), [Some(3.0)]);
     }
 }
