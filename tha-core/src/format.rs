@@ -8,7 +8,6 @@
 //! ```
 
 use crc::{CRC_32_ISO_HDLC, Crc, NoTable};
-use serde::{Deserialize, Serialize};
 
 use crate::error::ParseError;
 
@@ -30,7 +29,8 @@ const SCRATCH_AT: usize = 32;
 const CRC: Crc<u32, NoTable> = Crc::<u32, NoTable>::new(&CRC_32_ISO_HDLC);
 
 /// What to do with an input outside the range seen in training.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "alloc", derive(serde::Serialize, serde::Deserialize))]
 pub enum RangePolicy {
     /// Use the value as it is, and flag it.
     #[default]
@@ -40,7 +40,8 @@ pub enum RangePolicy {
 }
 
 /// What to do with a NaN or an infinity at the input. It never enters the history.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "alloc", derive(serde::Serialize, serde::Deserialize))]
 pub enum NonFinitePolicy {
     /// Use the channel's previous value (before the first sample: the training mean), and flag it.
     #[default]
@@ -172,8 +173,13 @@ pub(crate) fn sections(bytes: &[u8]) -> Result<Sections<'_>, ParseError> {
     Ok(Sections { checksum: stored, capacities: Capacities::of(bytes), metadata, block })
 }
 
-/// The metadata section. Names are separated by line feeds, so that no table of names is needed to borrow them.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+/// The metadata section. Texts are checked UTF-8, kept as bytes: nobody but [`Model`](crate::Model)'s accessors needs them as
+/// `str`, and postcard encodes both alike. Names are separated by line feeds, so that no table of names is needed to
+/// borrow them.
+///
+/// The builder writes it with postcard; the reader below is written by hand, a third of the flash of a derived one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "alloc", derive(serde::Serialize))]
 pub(crate) struct Metadata<'a> {
     pub inputs: u16,
     pub outputs: u16,
@@ -182,20 +188,38 @@ pub(crate) struct Metadata<'a> {
     pub heads: u16,
     pub range: RangePolicy,
     pub non_finite: NonFinitePolicy,
-    pub input_names: &'a str,
-    pub output_names: &'a str,
-    pub tool: &'a str,
+    pub input_names: &'a [u8],
+    pub output_names: &'a [u8],
+    pub tool: &'a [u8],
     pub seed: u64,
     pub data_hash: u64,
-    pub note: &'a str,
+    pub note: &'a [u8],
 }
 
 impl<'a> Metadata<'a> {
     /// Decodes the section and checks what can be checked without the block.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, ParseError> {
-        let (metadata, extra) = postcard::take_from_bytes::<Self>(bytes).map_err(|_| ParseError::Metadata)?;
-        if !extra.is_empty() {
-            return Err(ParseError::MetadataTrailing { extra: extra.len() });
+        let mut from = Postcard { rest: bytes, failed: false };
+        let metadata = Self {
+            inputs: from.u16(),
+            outputs: from.u16(),
+            memory: from.u16(),
+            degree: from.byte(),
+            heads: from.u16(),
+            range: if from.choice() { RangePolicy::Clamp } else { RangePolicy::Pass },
+            non_finite: if from.choice() { NonFinitePolicy::Refuse } else { NonFinitePolicy::Hold },
+            input_names: from.text(),
+            output_names: from.text(),
+            tool: from.text(),
+            seed: from.varint(u64::BITS),
+            data_hash: from.varint(u64::BITS),
+            note: from.text(),
+        };
+        if from.failed {
+            return Err(ParseError::Metadata);
+        }
+        if !from.rest.is_empty() {
+            return Err(ParseError::MetadataTrailing { extra: from.rest.len() });
         }
         for (what, size) in [
             ("inputs", metadata.inputs),
@@ -208,15 +232,111 @@ impl<'a> Metadata<'a> {
                 return Err(ParseError::Zero { what });
             }
         }
-        for (what, names, expected) in [
-            ("input", metadata.input_names, metadata.inputs),
-            ("output", metadata.output_names, metadata.outputs),
-        ] {
-            let found = names.split('\n').count();
-            if found != usize::from(expected) {
-                return Err(ParseError::Names { what, expected: expected.into(), found });
-            }
-        }
+        check_names("input", metadata.input_names, metadata.inputs)?;
+        check_names("output", metadata.output_names, metadata.outputs)?;
         Ok(metadata)
     }
+}
+
+#[inline(never)]
+fn check_names(what: &'static str, names: &[u8], expected: u16) -> Result<(), ParseError> {
+    let found = 1 + names.iter().filter(|&&byte| byte == b'\n').count();
+    if found != usize::from(expected) {
+        return Err(ParseError::Names { what, expected: expected.into(), found });
+    }
+    Ok(())
+}
+
+/// Reads postcard's encoding from the front. A failure is remembered, so that one look at the end is enough.
+struct Postcard<'a> {
+    rest: &'a [u8],
+    failed: bool,
+}
+
+impl<'a> Postcard<'a> {
+    #[inline(never)]
+    fn byte(&mut self) -> u8 {
+        match self.rest.split_first() {
+            Some((&byte, rest)) => {
+                self.rest = rest;
+                byte
+            }
+            None => {
+                self.failed = true;
+                0
+            }
+        }
+    }
+
+    /// An unsigned number of `bits`, seven in a byte, the lowest first.
+    #[inline(never)]
+    fn varint(&mut self, bits: u32) -> u64 {
+        let mut value = 0;
+        let mut shift = 0;
+        while shift < bits {
+            let byte = self.byte();
+            value |= u64::from(byte & 0x7f) << shift;
+            shift += 7;
+            if byte < 0x80 {
+                // The last byte may not say more than there are bits for.
+                self.failed |= shift > bits && u32::from(byte) >> (bits + 7 - shift) != 0;
+                return value;
+            }
+        }
+        self.failed = true;
+        0
+    }
+
+    fn u16(&mut self) -> u16 {
+        self.varint(u16::BITS) as u16
+    }
+
+    /// An enum of two.
+    #[inline(never)]
+    fn choice(&mut self) -> bool {
+        let variant = self.varint(u32::BITS);
+        self.failed |= variant > 1;
+        variant == 1
+    }
+
+    #[inline(never)]
+    fn text(&mut self) -> &'a [u8] {
+        let length = self.varint(usize::BITS) as usize;
+        match self.rest.split_at_checked(length) {
+            Some((text, rest)) if is_utf8(text) => {
+                self.rest = rest;
+                text
+            }
+            _ => {
+                self.failed = true;
+                &[]
+            }
+        }
+    }
+}
+
+/// What `core::str::from_utf8` would accept, in a tenth of its flash.
+#[inline(never)]
+fn is_utf8(mut text: &[u8]) -> bool {
+    while let Some((&first, rest)) = text.split_first() {
+        text = rest;
+        // Bytes that follow, and the smallest character that needs as many.
+        let (more, least) = match first {
+            0..0x80 => continue,
+            0xc0..0xe0 => (1, 0x80),
+            0xe0..0xf0 => (2, 0x800),
+            0xf0..0xf8 => (3, 0x1_0000),
+            _ => return false,
+        };
+        let mut character = u32::from(first) & (0x3f >> more);
+        for _ in 0..more {
+            let Some((&next @ 0x80..0xc0, rest)) = text.split_first() else { return false };
+            text = rest;
+            character = character << 6 | u32::from(next & 0x3f);
+        }
+        if character < least || char::from_u32(character).is_none() {
+            return false;
+        }
+    }
+    true
 }

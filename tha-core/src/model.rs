@@ -155,12 +155,12 @@ impl<'a> Model<'a> {
 
     /// Names of the inputs, in the order of a sample.
     pub fn input_names(&self) -> Split<'a, char> {
-        self.metadata.input_names.split('\n')
+        text(self.metadata.input_names).split('\n')
     }
 
     /// Names of the outputs.
     pub fn output_names(&self) -> Split<'a, char> {
-        self.metadata.output_names.split('\n')
+        text(self.metadata.output_names).split('\n')
     }
 
     /// Scaling and training range of the inputs.
@@ -179,7 +179,7 @@ impl<'a> Model<'a> {
     #[must_use]
     pub fn provenance(&self) -> Provenance<'a> {
         let Metadata { tool, seed, data_hash, note, .. } = self.metadata;
-        Provenance { tool, seed, data_hash, note }
+        Provenance { tool: text(tool), seed, data_hash, note: text(note) }
     }
 
     /// The heads, in the order of the file.
@@ -197,6 +197,11 @@ impl<'a> Model<'a> {
     pub fn macs(&self) -> usize {
         self.heads().map(|head| head.cores.len()).sum()
     }
+}
+
+/// A text of the metadata, which was checked when it was decoded.
+fn text(bytes: &[u8]) -> &str {
+    core::str::from_utf8(bytes).unwrap_or_default()
 }
 
 /// Iterator over the heads of a [`Model`].

@@ -79,6 +79,7 @@ impl ChannelFlags {
     const BELOW: u8 = 1;
     const ABOVE: u8 = 2;
     const HELD: u8 = 4;
+    pub(crate) const NONE: Self = Self(0);
 
     /// Below the training range.
     #[must_use]

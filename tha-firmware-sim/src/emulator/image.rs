@@ -13,8 +13,6 @@ pub struct Image {
     folder: TempDir,
     /// The processor it is for.
     pub processor: Processor,
-    /// Whether it carries its model.
-    pub linked: bool,
     /// What it takes of the board.
     pub sizes: ElfSizes,
 }
@@ -27,19 +25,19 @@ impl Image {
     }
 }
 
-/// How the compiler is to optimise: `3`, `2`, `s`, `z`, and tha-core apart from the rest if need be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Setting {
-    /// Optimisation level of the firmware.
-    pub level: &'static str,
-    /// Optimisation level of tha-core.
-    pub core: &'static str,
-}
-
-impl Default for Setting {
-    fn default() -> Self {
-        Self { level: "3", core: "3" }
-    }
+/// How the compiler is to optimise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Setting {
+    /// As the firmware guide of tha-core recommends and the profile of the firmware says.
+    #[default]
+    Recommended,
+    /// Other optimisation levels, `3`, `2`, `s` or `z`.
+    Levels {
+        /// Of the firmware.
+        firmware: &'static str,
+        /// Of tha-core.
+        core: &'static str,
+    },
 }
 
 /// Flash the replay image takes beside the model, and RAM beside the state, with some reserve.
@@ -67,8 +65,7 @@ pub fn build_linked(processor: Processor, model: &ModelFile) -> Result<Image, Em
         if needed > MICROBIT_FLASH {
             return Err(EmulatorError::TooLarge { board, memory: "flash", needed, room: MICROBIT_FLASH });
         }
-        // While it is made, a state exists twice more on the stack.
-        let needed = 3 * model.state_bytes() + 4 * model.shape().inputs + IMAGE_RAM;
+        let needed = model.state_bytes() + 4 * model.shape().inputs + IMAGE_RAM;
         if needed > MICROBIT_RAM {
             return Err(EmulatorError::TooLarge { board, memory: "RAM", needed, room: MICROBIT_RAM });
         }
@@ -76,13 +73,13 @@ pub fn build_linked(processor: Processor, model: &ModelFile) -> Result<Image, Em
     make(processor, "replay", &["--features", "board"], Some(model), Setting::default())
 }
 
-/// Bytes of flash that parsing and pushing cost: an image with them less one without.
+/// Bytes of flash of an image that parses a model, pushes samples and does nothing else: all of its code and constants, with
+/// the floating point in software and the memory functions that it needs.
 ///
 /// # Errors
 /// As [`build`].
 pub fn code_bytes(processor: Processor, setting: Setting) -> Result<usize, EmulatorError> {
-    let with = make(processor, "footprint", &[], None, setting)?.sizes.flash;
-    Ok(with.saturating_sub(make(processor, "empty", &[], None, setting)?.sizes.flash))
+    Ok(make(processor, "footprint", &[], None, setting)?.sizes.flash)
 }
 
 fn make(
@@ -103,11 +100,10 @@ fn make(
 
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
     cargo.args(["build", "--release", "--quiet", "--bin", name, "--target", target]).args(features);
-    cargo.arg("--config").arg(format!("profile.release.opt-level={}", level(setting.level)));
-    if setting.core != setting.level {
-        cargo
-            .arg("--config")
-            .arg(format!("profile.release.package.tha-core.opt-level={}", level(setting.core)));
+    if let Setting::Levels { firmware, core } = setting {
+        for (of, level) in [("", firmware), ("package.tha-core.", core)] {
+            cargo.arg("--config").arg(format!("profile.release.{of}opt-level={}", toml(level)));
+        }
     }
     cargo.arg("--manifest-path").arg(firmware.join("Cargo.toml")).arg("--target-dir").arg(&built);
     // Flags and models meant for the host have no business here.
@@ -136,11 +132,11 @@ fn make(
     fs::copy(built.join(target).join("release").join(name), folder.path().join("image.elf"))?;
     let sizes = ElfSizes::of(&folder.path().join("image.elf"))
         .ok_or_else(|| EmulatorError::Build { target, log: "the result is not a 32-bit ELF file".into() })?;
-    Ok(Image { folder, processor, linked: model.is_some(), sizes })
+    Ok(Image { folder, processor, sizes })
 }
 
 /// As TOML: numbers are numbers, letters are text.
-fn level(level: &str) -> String {
+fn toml(level: &str) -> String {
     if level.parse::<u8>().is_ok() { level.into() } else { format!("'{level}'") }
 }
 

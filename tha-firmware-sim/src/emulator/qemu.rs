@@ -1,6 +1,6 @@
 //! Running an image under QEMU: files in, files and one line of numbers out.
 
-use super::EmulatorError;
+use super::{EmulatorError, ICOUNT_SHIFT};
 use super::image::{Image, output, words};
 use crate::model_file::ModelFile;
 use crate::stream::{Status, Stream};
@@ -13,8 +13,8 @@ use std::process::Command;
 pub struct StackUse {
     /// In `Model::parse`.
     pub parse: usize,
-    /// In `State::new`, the state that it returns included; known where the model is linked in.
-    pub new: Option<usize>,
+    /// In `State::init`.
+    pub init: usize,
     /// In `push`.
     pub push: usize,
 }
@@ -55,7 +55,7 @@ pub fn replay(
     fs::write(file("records.u32"), lengths.collect::<Vec<u8>>())?;
     let mut qemu = Command::new("qemu-system-arm");
     qemu.args(["-machine", image.processor.machine(), "-nographic", "-monitor", "none", "-serial", "none"])
-        .args(["-icount", "shift=0", "-semihosting-config", "enable=on,target=native"])
+        .args(["-icount", &format!("shift={ICOUNT_SHIFT}"), "-semihosting-config", "enable=on,target=native"])
         .arg("-kernel")
         .arg(image.path())
         .current_dir(folder.path());
@@ -87,7 +87,7 @@ pub fn replay(
         state_bytes: count("state")?,
         stack: StackUse {
             parse: count("stack_parse")?,
-            new: if image.linked { Some(count("stack_new")?) } else { None },
+            init: count("stack_init")?,
             push: count("stack_push")?,
         },
     })
