@@ -371,7 +371,8 @@ impl Needs {
         Some(())
     }
 
-    /// Scratch is [features | t | v | v' | y], laid out in `push::contract`.
+    /// Scratch is [features | t | y], laid out in `push::contract`, and by the format two vectors more, for readers that do not
+    /// multiply out in place.
     pub(crate) fn capacities(&self, shape: &Shape) -> Option<Capacities> {
         let history = shape.inputs.checked_mul(shape.memory)?.checked_mul(3)?;
         let vectors = self.rank.checked_mul(2)?.checked_add(shape.outputs)?;

@@ -8,7 +8,7 @@ use core::cell::Cell;
 
 use crate::error::PushError;
 use crate::format::{NonFinitePolicy, RangePolicy};
-use crate::kernel;
+use crate::kernel::{self, split_at};
 use crate::model::{HeadView, InputScaling, Model, Shape};
 use crate::state::{Parts, State};
 
@@ -259,8 +259,6 @@ fn contract<'s>(
     let Shape { inputs, outputs, .. } = model.shape();
     let (features, rest) = split_at(scratch, needs.gather);
     let (t, rest) = split_at(rest, needs.sums);
-    let (v, rest) = split_at(rest, needs.rank);
-    let (next, rest) = split_at(rest, needs.rank);
     let (y, _) = split_at(rest, outputs);
     y.fill(0.0);
     for (k, head) in model.heads().enumerate() {
@@ -272,7 +270,7 @@ fn contract<'s>(
         }
         let (t, _) = split_at(t, head.sums);
         kernel::sums(x, head.cores, t);
-        let v = kernel::chain(head.ranks, t, v, next);
+        let v = kernel::chain(head.ranks, t);
         let weight = weights.weigh(k, &head, v);
         for (y, v) in y.iter_mut().zip(v) {
             *y += weight * *v;
@@ -318,10 +316,4 @@ fn gather_few<const K: usize>(mut window: &[f32], p: usize, inputs: [u32; K], mu
         window = older;
         features = rest;
     }
-}
-
-/// `split_at_mut` for lengths that validation has made sure of.
-#[inline]
-pub(crate) fn split_at(slice: &mut [f32], at: usize) -> (&mut [f32], &mut [f32]) {
-    slice.split_at_mut_checked(at).unwrap_or_default()
 }

@@ -7,6 +7,7 @@
 
 use crate::error::{CapacityError, PushError, SwapError};
 use crate::format::{Capacities, NonFinitePolicy, RangePolicy};
+use crate::kernel::split_at;
 use crate::model::{Model, Shape};
 use crate::push::{self, ChannelFlags};
 
@@ -187,7 +188,7 @@ impl<const INPUTS: usize, const HISTORY: usize, const SCRATCH: usize> State<INPU
     }
 
     pub(crate) fn parts(&mut self) -> Parts<'_> {
-        let (raw, window) = push::split_at(&mut self.history, self.progress.inputs * self.progress.memory);
+        let (raw, window) = split_at(&mut self.history, self.progress.inputs * self.progress.memory);
         Parts {
             raw,
             window,
