@@ -10,8 +10,9 @@ use alloc::{
 use core::fmt::{Display, Formatter};
 
 use crate::error::ParseError;
-use crate::format::{self, Capacities, FORMAT, HEADER_LEN, MAGIC, Metadata, NonFinitePolicy, RangePolicy};
+use crate::format::{self, Capacities, FORMAT, HEADER_LEN, MAGIC, NonFinitePolicy, RangePolicy};
 use crate::kernel;
+use crate::metadata::Metadata;
 use crate::model::{HeadView, InputScaling, Model, Needs, OutputScaling, Shape, count_sums};
 
 /// A model as its maker sees it.

@@ -325,7 +325,10 @@ impl Display for PushError {
             Self::NonFinite { channel } => {
                 write!(f, "input {channel} is NaN or infinite; the sample was refused")
             }
-            Self::OtherModel => write!(f, "the state belongs to another model or to none yet; call State::swap or State::init first"),
+            Self::OtherModel => write!(
+                f,
+                "the state belongs to another model or to none yet; call State::swap or State::init first"
+            ),
         }
     }
 }

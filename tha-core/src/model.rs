@@ -6,8 +6,9 @@ use core::str::Split;
 use bytemuck::{Pod, Zeroable};
 
 use crate::error::ParseError;
-use crate::format::{self, Capacities, Metadata, NonFinitePolicy, RangePolicy};
+use crate::format::{self, Capacities, NonFinitePolicy, RangePolicy};
 use crate::kernel;
+use crate::metadata::Metadata;
 
 /// The dimensions of a model, in the paper's letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,9 @@
 //!
 //! Where QEMU or a Rust target is missing, the tests say so and pass; with THA_REQUIRE_QEMU=1 they fail.
 
-use tha_firmware_sim::emulator::{EmulatorError, Processor, Replay, Setting, StackUse, build, build_linked, replay};
+use tha_firmware_sim::emulator::{
+    EmulatorError, Processor, Replay, Setting, StackUse, build, build_linked, replay,
+};
 use tha_firmware_sim::model_file::ModelFile;
 use tha_firmware_sim::random::Random;
 use tha_firmware_sim::stream::Device;

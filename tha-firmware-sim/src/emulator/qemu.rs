@@ -1,7 +1,7 @@
 //! Running an image under QEMU: files in, files and one line of numbers out.
 
-use super::{EmulatorError, ICOUNT_SHIFT};
 use super::image::{Image, output, words};
+use super::{EmulatorError, ICOUNT_SHIFT};
 use crate::model_file::ModelFile;
 use crate::stream::{Status, Stream};
 use serde::Serialize;
