@@ -51,6 +51,7 @@ const MICROBIT_RAM: usize = 16 << 10;
 /// # Errors
 /// [`EmulatorError`] with the compiler's words, or what to install.
 pub fn build(processor: Processor, setting: Setting) -> Result<Image, EmulatorError> {
+    super::qemu::find()?;
     make(processor, "replay", &["--features", "board"], None, setting)
 }
 
@@ -59,6 +60,7 @@ pub fn build(processor: Processor, setting: Setting) -> Result<Image, EmulatorEr
 /// # Errors
 /// As [`build`], and [`EmulatorError::TooLarge`] for a model that the micro:bit has no room for.
 pub fn build_linked(processor: Processor, model: &ModelFile) -> Result<Image, EmulatorError> {
+    super::qemu::find()?;
     if processor == Processor::CortexM0 {
         let board = "micro:bit";
         let needed = model.bytes().len() + IMAGE_FLASH;
@@ -122,8 +124,7 @@ fn make(
     if !output.status.success() {
         let log = words(&output.stderr);
         if log.contains("can't find crate for `core`") {
-            let log = "rustup is not installed; see https://rustup.rs".into();
-            return Err(EmulatorError::Target { target, log });
+            return Err(EmulatorError::Target { target, log: "rustup is not installed".into() });
         }
         let line = log.lines().find(|line| line.starts_with("error")).or(log.lines().next());
         return Err(EmulatorError::Build { target, log: line.unwrap_or("cargo said nothing").into() });
@@ -140,8 +141,12 @@ fn toml(level: &str) -> String {
     if level.parse::<u8>().is_ok() { level.into() } else { format!("'{level}'") }
 }
 
-/// Makes sure that the Rust target is there. Without rustup the compiler will say what it lacks.
+/// Makes sure that the Rust target is there. Without rustup the compiler will say what it lacks; whoever has cargo build the
+/// standard library needs no target.
 fn install(target: &'static str) -> Result<(), EmulatorError> {
+    if std::env::var_os("CARGO_UNSTABLE_BUILD_STD").is_some() {
+        return Ok(());
+    }
     let Ok(installed) = Command::new("rustup").args(["target", "list", "--installed"]).output() else {
         return Ok(());
     };

@@ -86,7 +86,10 @@ pub enum EmulatorError {
         remedy: String,
     },
     /// The Rust target cannot be installed.
-    #[error("the Rust target {target} is missing and `rustup target add {target}` failed: {log}")]
+    #[error(
+        "the Rust target {target} is missing and could not be installed: {log}; \
+         run `rustup target add {target}`, or see the README of tha-firmware-sim for a machine without rustup"
+    )]
     Target {
         /// The Rust target.
         target: &'static str,

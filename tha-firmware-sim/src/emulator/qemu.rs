@@ -6,7 +6,9 @@ use crate::model_file::ModelFile;
 use crate::stream::{Status, Stream};
 use serde::Serialize;
 use std::fs;
-use std::process::Command;
+use std::process::{Command, Output};
+
+const QEMU: &str = "qemu-system-arm";
 
 /// Stack below the main loop, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -36,6 +38,19 @@ pub struct Replay {
     pub stack: StackUse,
 }
 
+/// The emulator, before anything is built for it in vain.
+pub(super) fn find() -> Result<(), EmulatorError> {
+    run(Command::new(QEMU).arg("--version")).map(|_| ())
+}
+
+fn run(qemu: &mut Command) -> Result<Output, EmulatorError> {
+    output(
+        qemu,
+        QEMU,
+        "apt-get install qemu-system-arm (Debian, Ubuntu), dnf install qemu-system-arm (Fedora), brew install qemu (macOS)",
+    )
+}
+
 /// Runs `samples` (row by row, p values each) through `model` on the emulated board; the state is reset between the
 /// records, whose lengths are given.
 ///
@@ -53,13 +68,13 @@ pub fn replay(
     fs::write(file("u.f32"), samples.iter().flat_map(|u| u.to_le_bytes()).collect::<Vec<u8>>())?;
     let lengths = records.iter().flat_map(|&length| (length as u32).to_le_bytes());
     fs::write(file("records.u32"), lengths.collect::<Vec<u8>>())?;
-    let mut qemu = Command::new("qemu-system-arm");
+    let mut qemu = Command::new(QEMU);
     qemu.args(["-machine", image.processor.machine(), "-nographic", "-monitor", "none", "-serial", "none"])
         .args(["-icount", &format!("shift={ICOUNT_SHIFT}"), "-semihosting-config", "enable=on,target=native"])
         .arg("-kernel")
         .arg(image.path())
         .current_dir(folder.path());
-    let output = output(&mut qemu, "qemu-system-arm", "apt-get install qemu-system-arm")?;
+    let output = run(&mut qemu)?;
     let said = words(&output.stdout);
     let number = |name: &str| -> Result<f64, EmulatorError> {
         let value = said.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
