@@ -116,13 +116,13 @@ impl Kind {
 pub struct Trial {
     /// Outputs that are missing or differ from the clean run.
     pub affected: usize,
-    /// Wrong outputs before the first report.
+    /// Wrong outputs that came without a word.
     pub late: usize,
     /// Samples after the end of the fault until the last affected output.
     pub recovery: usize,
     /// What the device said first.
     pub report: Option<String>,
-    /// A wrong output came without a word, or the fault was never reported.
+    /// More of those than the driver's delay explains, or the fault was never reported.
     pub silent: bool,
 }
 
@@ -141,13 +141,13 @@ pub struct Summary {
     pub noticed_by: &'static str,
     /// What the device said first, and in how many trials, the most frequent first.
     pub report: String,
-    /// The most wrong outputs before the report.
+    /// The most wrong outputs of a trial that came without a word.
     pub late: usize,
     /// The longest recovery, in samples.
     pub recovery: usize,
     /// Recoveries that took longer than M.
     pub unrecovered: usize,
-    /// Faults with a wrong output that came without a word.
+    /// Faults with more of those than the driver's delay explains, and faults that were never reported.
     pub silent: usize,
     /// Trials that panicked.
     pub crashed: usize,

@@ -71,10 +71,10 @@ impl Bench<'_> {
     }
 }
 
-/// Compares a faulty run with the clean one. At most `patience` outputs may be wrong before the device says so.
+/// Compares a faulty run with the clean one. At most `patience` wrong outputs may come without a word of the device, and
+/// none after the fault.
 pub(super) fn judge(clean: &[Answer], faulty: &[Answer], fault: Range<usize>, patience: usize) -> Trial {
     let mut trial = Trial::default();
-    let mut unmarked = 0;
     for (t, (clean, faulty)) in clean.iter().zip(faulty).enumerate().skip(fault.start) {
         let affected = clean.outputs != faulty.outputs;
         // What the device says of the same output in the clean run too is no report of the fault.
@@ -84,16 +84,14 @@ pub(super) fn judge(clean: &[Answer], faulty: &[Answer], fault: Range<usize>, pa
         if affected {
             trial.affected += 1;
             trial.recovery = (t + 1).saturating_sub(fault.end);
-            // A wrong output that is given without a word; a missing one deceives nobody.
+            // A missing output deceives nobody.
             if faulty.outputs.is_some() && faulty.report.is_none() {
-                match trial.report {
-                    None => trial.late += 1,
-                    Some(_) => unmarked += 1,
-                }
+                trial.late += 1;
+                trial.silent |= t >= fault.end;
             }
         }
     }
-    trial.silent = unmarked > 0 || trial.late > patience || (trial.affected > 0 && trial.report.is_none());
+    trial.silent |= trial.late > patience || (trial.affected > 0 && trial.report.is_none());
     trial
 }
 
@@ -116,7 +114,8 @@ mod tests {
             ("abXXXfgh", "..!!!...", 3, 0, 1, false),
             ("abXXXfgh", "...!!...", 3, 1, 1, false),
             ("abXXXfgh", "....!...", 3, 2, 1, true),
-            ("abXXXfgh", "..!!....", 3, 0, 1, true),
+            ("abXXXfgh", "..!!....", 3, 1, 1, true),
+            ("abXXefgh", "..!.....", 2, 1, 0, false),
             ("abXXXfgh", "........", 3, 3, 1, true),
             ("ab--efgX", "..!!...!", 3, 0, 4, false),
             ("ab--efgh", "........", 2, 0, 0, true),
