@@ -155,7 +155,8 @@ pub(crate) fn run<'s>(
         window_out_of_range: progress.since_range < progress.memory,
         held: progress.since_held == 0,
         window_held: progress.since_held < progress.memory,
-        overflow: !y.iter().all(|y| y.is_finite()),
+        // Every output is looked at, for the same time whatever they are.
+        overflow: y.iter().fold(false, |overflow, y| overflow | !y.is_finite()),
     };
     Step::Ready(Output { y, flags, channels })
 }
@@ -206,7 +207,7 @@ pub(crate) fn take(model: &Model<'_>, parts: &mut Parts<'_>, u: &[f32]) -> Resul
         *slot = x;
         *mirror = x;
     }
-    let age = |since: usize, now: bool| if now { 0 } else { (since + 1).min(progress.memory) };
+    let age = |since: usize, now: bool| (since + 1).min(progress.memory) * usize::from(!now);
     let since_range = age(progress.since_range, noticed & (ChannelFlags::BELOW | ChannelFlags::ABOVE) != 0);
     let since_held = age(progress.since_held, noticed & ChannelFlags::HELD != 0);
     progress.since_range = since_range;

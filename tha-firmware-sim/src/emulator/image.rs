@@ -122,12 +122,10 @@ fn make(
     }
     let output = output(&mut cargo, "cargo", "https://rustup.rs")?;
     if !output.status.success() {
-        let log = words(&output.stderr);
-        if log.contains("can't find crate for `core`") {
+        if words(&output.stderr).contains("can't find crate for `core`") {
             return Err(EmulatorError::Target { target, log: "rustup is not installed".into() });
         }
-        let line = log.lines().find(|line| line.starts_with("error")).or(log.lines().next());
-        return Err(EmulatorError::Build { target, log: line.unwrap_or("cargo said nothing").into() });
+        return Err(EmulatorError::Build { target, log: error_line(&output.stderr) });
     }
     let folder = tempfile::tempdir()?;
     fs::copy(built.join(target).join("release").join(name), folder.path().join("image.elf"))?;
@@ -155,10 +153,16 @@ fn install(target: &'static str) -> Result<(), EmulatorError> {
     }
     let added = Command::new("rustup").args(["target", "add", target]).output()?;
     if !added.status.success() {
-        let log = words(&added.stderr).lines().next_back().unwrap_or_default().into();
-        return Err(EmulatorError::Target { target, log });
+        return Err(EmulatorError::Target { target, log: error_line(&added.stderr) });
     }
     Ok(())
+}
+
+/// The line of a log that says what went wrong.
+fn error_line(log: &[u8]) -> String {
+    let log = words(log);
+    let line = log.lines().find(|line| line.starts_with("error")).or(log.lines().next());
+    line.map_or("no reason was given", |line| line.strip_prefix("error: ").unwrap_or(line)).to_owned()
 }
 
 /// Runs a program that may not be installed.
