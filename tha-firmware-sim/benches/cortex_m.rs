@@ -72,9 +72,9 @@ fn speed() -> bool {
 /// The other processors; without an FPU the work depends a little on the numbers.
 fn others() -> bool {
     println!(
-        "| processor | heads | inputs | p | MACs | instructions / sample (min, max) | instructions / MAC |"
+        "| processor | heads | inputs | p | rank | MACs | instructions / sample (min, max) | instructions / MAC |"
     );
-    println!("|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|");
     let mut failed = false;
     for processor in [Processor::CortexM7, Processor::CortexM3, Processor::CortexM0] {
         for shape in [[8, 3, 8, 4, 3, 2], [8, 3, 8, 4, 3, 4], [1, 8, 8, 4, 3, 4]] {
@@ -87,9 +87,9 @@ fn others() -> bool {
             };
             let image = image.unwrap_or_else(|error| panic!("{error}"));
             let board = replay(&image, &file, &samples, &[100]).unwrap_or_else(|error| panic!("{error}"));
-            let ([least, most, mean], [heads, inputs, p, ..]) = (board.instructions, shape);
+            let ([least, most, mean], [heads, inputs, p, .., rank]) = (board.instructions, shape);
             println!(
-                "| {} | {heads} | {inputs} | {p} | {} | {least:.0}, {most:.0} | {:.2} |",
+                "| {} | {heads} | {inputs} | {p} | {rank} | {} | {least:.0}, {most:.0} | {:.2} |",
                 processor.name(),
                 board.macs,
                 mean / board.macs as f64

@@ -129,7 +129,7 @@ pub const BOARDS: [Board; 17] = [
 pub const STACK_RESERVE: usize = 1024;
 
 /// Flash that the code of tha-core takes, in bytes: parse, init and push as the firmware guide builds them, measured by
-/// `cargo bench -p tha-firmware-sim --bench cortex_m` (6757, 8413 and 9439) and rounded up.
+/// `cargo bench -p tha-firmware-sim --bench cortex_m` (6729, 8405 and 9443) and rounded up.
 #[must_use]
 pub fn code_bytes(processor: Processor) -> usize {
     match processor {

@@ -92,13 +92,16 @@ pub fn replay(
         stream.status.push(Status(words.next().unwrap_or(0)));
         stream.outputs.extend(words.map(f32::from_bits));
     }
-    let mean = number("ticks_total")? / samples.max(1) as f64;
-    let ticks = [number("ticks_min")?, number("ticks_max")?, mean];
+    let instructions = |name: &str| number(name).map(|ticks| ticks * image.processor.instructions_per_tick());
     Ok(Replay {
         stream,
         samples,
         macs: count("macs")?,
-        instructions: ticks.map(|ticks| ticks * image.processor.instructions_per_tick()),
+        instructions: [
+            instructions("ticks_min")?.round(),
+            instructions("ticks_max")?.round(),
+            instructions("ticks_total")? / samples.max(1) as f64,
+        ],
         state_bytes: count("state")?,
         stack: StackUse {
             parse: count("stack_parse")?,
