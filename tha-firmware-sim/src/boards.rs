@@ -1,7 +1,8 @@
 //! Common boards, and whether a model fits them.
 //!
-//! Flash, RAM and clock are those of the data sheet that the table names: the highest clock, RAM that a program can use, and of
-//! that the largest block in one piece, in which a state must lie. The rate is an estimate: the clock, divided by the
+//! Flash, RAM, clock and FPU were checked against copies of data sheets or, where none was at hand, the vendors' and operating
+//! systems' board documentation; the table names the data sheet that decides. RAM is what a program can use, and of that the
+//! largest block in one piece, in which a state must lie. The rate is an estimate: the clock, divided by the
 //! instructions of a push and the cycles an instruction takes on such a core with code in zero-wait-state memory.
 
 use crate::emulator::Processor;
@@ -107,9 +108,9 @@ pub const BOARDS: [Board; 17] = [
     board("Discovery (STM32F407VG)", Core::M4F, 168, [1024, 192, 128], "ST DS8626"),
     board("Nucleo-L476RG (STM32L476RG)", Core::M4F, 80, [1024, 128, 96], "ST DS10198"),
     board("Nucleo-H743ZI2 (STM32H743ZI)", Core::M7F, 480, [2048, 1024, 512], "ST DS12110"),
-    board("micro:bit v1 (nRF51822)", Core::M0, 16, [256, 16, 16], "Nordic nRF51822 PS v3"),
-    board("micro:bit v2 (nRF52833)", Core::M4F, 64, [512, 128, 128], "Nordic nRF52833 PS v1"),
-    board("nRF52840 DK, Nano 33 BLE (nRF52840)", Core::M4F, 64, [1024, 256, 256], "Nordic nRF52840 PS v1"),
+    board("micro:bit v1 (nRF51822)", Core::M0, 16, [256, 16, 16], "Nordic nRF51822 PS"),
+    board("micro:bit v2 (nRF52833)", Core::M4F, 64, [512, 128, 128], "Nordic nRF52833 PS"),
+    board("nRF52840 DK, Nano 33 BLE (nRF52840)", Core::M4F, 64, [1024, 256, 256], "Nordic nRF52840 PS"),
     board("Pico (RP2040)", Core::M0, 133, [2048, 264, 264], "Raspberry Pi: RP2040, Pico"),
     board("Pico 2 (RP2350)", Core::M33F, 150, [4096, 520, 520], "Raspberry Pi: RP2350, Pico 2"),
     board(
@@ -119,7 +120,7 @@ pub const BOARDS: [Board; 17] = [
         [4096, 384, 384],
         "Espressif: ESP32-C3-MINI-1 v2.0",
     ),
-    board("Uno R4 (RA4M1)", Core::M4F, 48, [256, 32, 32], "Renesas R01DS0355, Arduino ABX00080"),
+    board("Uno R4 (RA4M1)", Core::M4F, 48, [256, 32, 32], "Renesas R01DS0355, Arduino UNO R4 Minima"),
     board("Zero (SAMD21G18)", Core::M0, 48, [256, 32, 32], "Microchip DS40001882"),
     board("Feather M4 (SAMD51J19)", Core::M4F, 120, [512, 192, 192], "Microchip DS60001507"),
     board("Teensy 4.1 (i.MX RT1062)", Core::M7F, 600, [7936, 1024, 512], "NXP IMXRT1060CEC, PJRC Teensy 4.1"),
