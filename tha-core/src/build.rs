@@ -10,8 +10,9 @@ use alloc::{
 use core::fmt::{Display, Formatter};
 
 use crate::error::ParseError;
-use crate::format::{self, Capacities, FORMAT, HEADER_LEN, MAGIC, Metadata, NonFinitePolicy, RangePolicy};
+use crate::format::{self, Capacities, FORMAT, HEADER_LEN, MAGIC, NonFinitePolicy, RangePolicy};
 use crate::kernel;
+use crate::metadata::Metadata;
 use crate::model::{HeadView, InputScaling, Model, Needs, OutputScaling, Shape, count_sums};
 
 /// A model as its maker sees it.
@@ -285,12 +286,12 @@ impl ModelSpec {
             heads: fit("heads", shape.heads, u16::MAX.into())?,
             range: self.range,
             non_finite: self.non_finite,
-            input_names: &input_names,
-            output_names: &output_names,
-            tool: &self.provenance.tool,
+            input_names: input_names.as_bytes(),
+            output_names: output_names.as_bytes(),
+            tool: self.provenance.tool.as_bytes(),
             seed: self.provenance.seed,
             data_hash: self.provenance.data_hash,
-            note: &self.provenance.note,
+            note: self.provenance.note.as_bytes(),
         };
         let metadata =
             postcard::to_allocvec(&metadata).map_err(|_| BuildError::Refused(ParseError::Metadata))?;

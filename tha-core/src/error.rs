@@ -312,7 +312,7 @@ pub enum PushError {
         /// The first such channel.
         channel: usize,
     },
-    /// The state was made for another model and not swapped over.
+    /// The state belongs to another model, or to none yet.
     OtherModel,
 }
 
@@ -325,7 +325,10 @@ impl Display for PushError {
             Self::NonFinite { channel } => {
                 write!(f, "input {channel} is NaN or infinite; the sample was refused")
             }
-            Self::OtherModel => write!(f, "the state belongs to another model; call State::swap first"),
+            Self::OtherModel => write!(
+                f,
+                "the state belongs to another model or to none yet; call State::swap or State::init first"
+            ),
         }
     }
 }

@@ -8,7 +8,6 @@
 //! ```
 
 use crc::{CRC_32_ISO_HDLC, Crc, NoTable};
-use serde::{Deserialize, Serialize};
 
 use crate::error::ParseError;
 
@@ -30,7 +29,8 @@ const SCRATCH_AT: usize = 32;
 const CRC: Crc<u32, NoTable> = Crc::<u32, NoTable>::new(&CRC_32_ISO_HDLC);
 
 /// What to do with an input outside the range seen in training.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "alloc", derive(serde::Serialize, serde::Deserialize))]
 pub enum RangePolicy {
     /// Use the value as it is, and flag it.
     #[default]
@@ -40,7 +40,8 @@ pub enum RangePolicy {
 }
 
 /// What to do with a NaN or an infinity at the input. It never enters the history.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "alloc", derive(serde::Serialize, serde::Deserialize))]
 pub enum NonFinitePolicy {
     /// Use the channel's previous value (before the first sample: the training mean), and flag it.
     #[default]
@@ -170,53 +171,4 @@ pub(crate) fn sections(bytes: &[u8]) -> Result<Sections<'_>, ParseError> {
     }
     let block = bytemuck::try_cast_slice(block).map_err(|_| ParseError::Unaligned)?;
     Ok(Sections { checksum: stored, capacities: Capacities::of(bytes), metadata, block })
-}
-
-/// The metadata section. Names are separated by line feeds, so that no table of names is needed to borrow them.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct Metadata<'a> {
-    pub inputs: u16,
-    pub outputs: u16,
-    pub memory: u16,
-    pub degree: u8,
-    pub heads: u16,
-    pub range: RangePolicy,
-    pub non_finite: NonFinitePolicy,
-    pub input_names: &'a str,
-    pub output_names: &'a str,
-    pub tool: &'a str,
-    pub seed: u64,
-    pub data_hash: u64,
-    pub note: &'a str,
-}
-
-impl<'a> Metadata<'a> {
-    /// Decodes the section and checks what can be checked without the block.
-    pub fn decode(bytes: &'a [u8]) -> Result<Self, ParseError> {
-        let (metadata, extra) = postcard::take_from_bytes::<Self>(bytes).map_err(|_| ParseError::Metadata)?;
-        if !extra.is_empty() {
-            return Err(ParseError::MetadataTrailing { extra: extra.len() });
-        }
-        for (what, size) in [
-            ("inputs", metadata.inputs),
-            ("outputs", metadata.outputs),
-            ("memory", metadata.memory),
-            ("degree", u16::from(metadata.degree)),
-            ("heads", metadata.heads),
-        ] {
-            if size == 0 {
-                return Err(ParseError::Zero { what });
-            }
-        }
-        for (what, names, expected) in [
-            ("input", metadata.input_names, metadata.inputs),
-            ("output", metadata.output_names, metadata.outputs),
-        ] {
-            let found = names.split('\n').count();
-            if found != usize::from(expected) {
-                return Err(ParseError::Names { what, expected: expected.into(), found });
-            }
-        }
-        Ok(metadata)
-    }
 }

@@ -15,6 +15,8 @@
 //! one after the other, so that W sums grow side by side in registers from one sequential read of flash and one
 //! load of x_i.
 
+use core::cell::Cell;
+
 /// Where coefficient `i` of sum `o` stands in a head of `n` sums of `q` coefficients.
 pub(crate) fn position(n: usize, q: usize, o: usize, i: usize) -> usize {
     let mut start = 0;
@@ -73,60 +75,55 @@ block!(block_4, 4, s0 w0, s1 w1, s2 w2, s3 w3);
 block!(block_2, 2, s0 w0, s1 w1);
 block!(block_1, 1, s0 w0);
 
-/// Multiplies the sums `t` of a head out, right to left. `ranks` are r_0, ..., r_d = 1; `v` and `next` have room for
-/// the largest. The result is the first r_0 values of the slice that comes back.
+/// Multiplies the sums `t` of a head out, right to left; `ranks` are r_0, ..., r_d = 1. The result, r_0 values, comes
+/// back. Every vector overwrites the first sums of its core: row a is read before place a <= a r_b is written.
 #[inline]
-pub(crate) fn chain<'v>(ranks: &[u32], t: &'v [f32], v: &'v mut [f32], next: &'v mut [f32]) -> &'v [f32] {
-    let (mut v, mut next) = (v, next);
+pub(crate) fn chain<'t>(ranks: &[u32], t: &'t mut [f32]) -> &'t [f32] {
     let [lefts @ .., right, _] = ranks else { return t };
     // The last core has r_d = 1: its sums are the first vector.
-    let Some((first, mut t)) = t.split_at_checked(*right as usize) else { return t };
-    if lefts.is_empty() {
-        return first;
-    }
-    let mut vector = Some(first);
-    let mut right = first.len();
+    let (mut x, mut rest) = split_at(t, *right as usize);
     for &left in lefts.iter().rev() {
-        let Some(out) = next.get_mut(..left as usize) else { break };
-        let x = vector.take().or(v.get(..right)).unwrap_or_default();
-        t = apply(t, x, out);
-        core::mem::swap(&mut v, &mut next);
-        right = left as usize;
+        let (sums, later) = split_at(rest, (left as usize).wrapping_mul(x.len()));
+        apply(Cell::from_mut(&mut *sums).as_slice_of_cells(), x);
+        (x, _) = split_at(sums, left as usize);
+        rest = later;
     }
-    v
+    x
 }
 
-/// out[a] = sum over b of t[a, b] x[b]; gives back what follows t. The usual ranks have loops of their own, in which
-/// x stays in registers.
+/// t[a] = sum over b of t[a, b] x[b]. The usual ranks have loops of their own, in which x stays in registers.
 #[inline]
-fn apply<'t>(mut t: &'t [f32], x: &[f32], out: &mut [f32]) -> &'t [f32] {
+fn apply(t: &[Cell<f32>], x: &[f32]) {
     match *x {
-        [a] => rows(t, [a], out),
-        [a, b] => rows(t, [a, b], out),
-        [a, b, c] => rows(t, [a, b, c], out),
-        [a, b, c, d] => rows(t, [a, b, c, d], out),
-        [a, b, c, d, e] => rows(t, [a, b, c, d, e], out),
-        [a, b, c, d, e, f] => rows(t, [a, b, c, d, e, f], out),
-        [a, b, c, d, e, f, g, h] => rows(t, [a, b, c, d, e, f, g, h], out),
+        [a] => rows(t, [a]),
+        [a, b] => rows(t, [a, b]),
+        [a, b, c] => rows(t, [a, b, c]),
+        [a, b, c, d] => rows(t, [a, b, c, d]),
+        [a, b, c, d, e] => rows(t, [a, b, c, d, e]),
+        [a, b, c, d, e, f] => rows(t, [a, b, c, d, e, f]),
+        [a, b, c, d, e, f, g, h] => rows(t, [a, b, c, d, e, f, g, h]),
         _ => {
-            for out in out {
-                let Some((row, later)) = t.split_at_checked(x.len()) else { break };
-                *out = row.iter().zip(x).fold(0.0, |sum, (t, x)| sum + t * x);
-                t = later;
+            let mut rest = t;
+            for out in t {
+                let Some((row, later)) = rest.split_at_checked(x.len()) else { break };
+                out.set(row.iter().zip(x).fold(0.0, |sum, (t, x)| sum + t.get() * x));
+                rest = later;
             }
-            t
         }
     }
 }
 
 #[inline]
-fn rows<'t, const R: usize>(mut t: &'t [f32], x: [f32; R], out: &mut [f32]) -> &'t [f32] {
-    for out in out {
-        let Some((row, later)) = t.split_first_chunk::<R>() else { break };
-        *out = row.iter().zip(x).fold(0.0, |sum, (t, x)| sum + t * x);
-        t = later;
+fn rows<const R: usize>(t: &[Cell<f32>], x: [f32; R]) {
+    for (row, out) in t.as_chunks::<R>().0.iter().zip(t) {
+        out.set(row.iter().zip(x).fold(0.0, |sum, (t, x)| sum + t.get() * x));
     }
-    t
+}
+
+/// `split_at_mut` for lengths that validation has made sure of.
+#[inline]
+pub(crate) fn split_at(slice: &mut [f32], at: usize) -> (&mut [f32], &mut [f32]) {
+    slice.split_at_mut_checked(at).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ pub mod build;
 mod error;
 pub mod format;
 mod kernel;
+mod metadata;
 mod model;
 #[cfg(feature = "monitor")]
 pub mod monitor;

@@ -6,8 +6,9 @@ use core::str::Split;
 use bytemuck::{Pod, Zeroable};
 
 use crate::error::ParseError;
-use crate::format::{self, Capacities, Metadata, NonFinitePolicy, RangePolicy};
+use crate::format::{self, Capacities, NonFinitePolicy, RangePolicy};
 use crate::kernel;
+use crate::metadata::Metadata;
 
 /// The dimensions of a model, in the paper's letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,12 +156,12 @@ impl<'a> Model<'a> {
 
     /// Names of the inputs, in the order of a sample.
     pub fn input_names(&self) -> Split<'a, char> {
-        self.metadata.input_names.split('\n')
+        text(self.metadata.input_names).split('\n')
     }
 
     /// Names of the outputs.
     pub fn output_names(&self) -> Split<'a, char> {
-        self.metadata.output_names.split('\n')
+        text(self.metadata.output_names).split('\n')
     }
 
     /// Scaling and training range of the inputs.
@@ -179,7 +180,7 @@ impl<'a> Model<'a> {
     #[must_use]
     pub fn provenance(&self) -> Provenance<'a> {
         let Metadata { tool, seed, data_hash, note, .. } = self.metadata;
-        Provenance { tool, seed, data_hash, note }
+        Provenance { tool: text(tool), seed, data_hash, note: text(note) }
     }
 
     /// The heads, in the order of the file.
@@ -197,6 +198,11 @@ impl<'a> Model<'a> {
     pub fn macs(&self) -> usize {
         self.heads().map(|head| head.cores.len()).sum()
     }
+}
+
+/// A text of the metadata, which was checked when it was decoded.
+fn text(bytes: &[u8]) -> &str {
+    core::str::from_utf8(bytes).unwrap_or_default()
 }
 
 /// Iterator over the heads of a [`Model`].
@@ -366,7 +372,8 @@ impl Needs {
         Some(())
     }
 
-    /// Scratch is [features | t | v | v' | y], laid out in `push::contract`.
+    /// Scratch is [features | t | y], laid out in `push::contract`, and by the format two vectors more, for readers that do not
+    /// multiply out in place.
     pub(crate) fn capacities(&self, shape: &Shape) -> Option<Capacities> {
         let history = shape.inputs.checked_mul(shape.memory)?.checked_mul(3)?;
         let vectors = self.rank.checked_mul(2)?.checked_add(shape.outputs)?;

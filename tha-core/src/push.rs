@@ -8,7 +8,7 @@ use core::cell::Cell;
 
 use crate::error::PushError;
 use crate::format::{NonFinitePolicy, RangePolicy};
-use crate::kernel;
+use crate::kernel::{self, split_at};
 use crate::model::{HeadView, InputScaling, Model, Shape};
 use crate::state::{Parts, State};
 
@@ -79,6 +79,7 @@ impl ChannelFlags {
     const BELOW: u8 = 1;
     const ABOVE: u8 = 2;
     const HELD: u8 = 4;
+    pub(crate) const NONE: Self = Self(0);
 
     /// Below the training range.
     #[must_use]
@@ -154,7 +155,8 @@ pub(crate) fn run<'s>(
         window_out_of_range: progress.since_range < progress.memory,
         held: progress.since_held == 0,
         window_held: progress.since_held < progress.memory,
-        overflow: !y.iter().all(|y| y.is_finite()),
+        // Every output is looked at, for the same time whatever they are.
+        overflow: y.iter().fold(false, |overflow, y| overflow | !y.is_finite()),
     };
     Step::Ready(Output { y, flags, channels })
 }
@@ -205,7 +207,7 @@ pub(crate) fn take(model: &Model<'_>, parts: &mut Parts<'_>, u: &[f32]) -> Resul
         *slot = x;
         *mirror = x;
     }
-    let age = |since: usize, now: bool| if now { 0 } else { (since + 1).min(progress.memory) };
+    let age = |since: usize, now: bool| (since + 1).min(progress.memory) * usize::from(!now);
     let since_range = age(progress.since_range, noticed & (ChannelFlags::BELOW | ChannelFlags::ABOVE) != 0);
     let since_held = age(progress.since_held, noticed & ChannelFlags::HELD != 0);
     progress.since_range = since_range;
@@ -258,8 +260,6 @@ fn contract<'s>(
     let Shape { inputs, outputs, .. } = model.shape();
     let (features, rest) = split_at(scratch, needs.gather);
     let (t, rest) = split_at(rest, needs.sums);
-    let (v, rest) = split_at(rest, needs.rank);
-    let (next, rest) = split_at(rest, needs.rank);
     let (y, _) = split_at(rest, outputs);
     y.fill(0.0);
     for (k, head) in model.heads().enumerate() {
@@ -271,7 +271,7 @@ fn contract<'s>(
         }
         let (t, _) = split_at(t, head.sums);
         kernel::sums(x, head.cores, t);
-        let v = kernel::chain(head.ranks, t, v, next);
+        let v = kernel::chain(head.ranks, t);
         let weight = weights.weigh(k, &head, v);
         for (y, v) in y.iter_mut().zip(v) {
             *y += weight * *v;
@@ -317,10 +317,4 @@ fn gather_few<const K: usize>(mut window: &[f32], p: usize, inputs: [u32; K], mu
         window = older;
         features = rest;
     }
-}
-
-/// `split_at_mut` for lengths that validation has made sure of.
-#[inline]
-pub(crate) fn split_at(slice: &mut [f32], at: usize) -> (&mut [f32], &mut [f32]) {
-    slice.split_at_mut_checked(at).unwrap_or_default()
 }

@@ -5,10 +5,9 @@
 //! 2 M slots that fill downwards, so that the last M samples are always one contiguous slice, newest first:
 //! x_t without its leading 1.
 
-use heapless::Vec;
-
 use crate::error::{CapacityError, PushError, SwapError};
-use crate::format::{NonFinitePolicy, RangePolicy};
+use crate::format::{Capacities, NonFinitePolicy, RangePolicy};
+use crate::kernel::split_at;
 use crate::model::{Model, Shape};
 use crate::push::{self, ChannelFlags};
 
@@ -16,11 +15,14 @@ use crate::push::{self, ChannelFlags};
 /// at compile time with [`Capacities::of`](crate::Capacities::of).
 ///
 /// `INPUTS` >= p, `HISTORY` >= 3 M p, `SCRATCH` as the heads need it. RAM: about `4 (HISTORY + SCRATCH) + INPUTS` bytes.
+///
+/// On a device it belongs in a `static`, made by [`State::empty`] and given its model by [`State::init`]: then no copy of
+/// it ever lies on the stack. [`State::new`] does both where the stack is large.
 #[derive(Clone, Debug)]
 pub struct State<const INPUTS: usize, const HISTORY: usize, const SCRATCH: usize> {
-    history: Vec<f32, HISTORY>,
-    scratch: Vec<f32, SCRATCH>,
-    channels: Vec<ChannelFlags, INPUTS>,
+    history: [f32; HISTORY],
+    scratch: [f32; SCRATCH],
+    channels: [ChannelFlags; INPUTS],
     progress: Progress,
 }
 
@@ -44,6 +46,25 @@ pub(crate) struct Progress {
     pub non_finite: Option<NonFinitePolicy>,
 }
 
+impl Progress {
+    /// Nothing taken yet.
+    fn new(model: &Model<'_>) -> Self {
+        let Shape { inputs, outputs, memory, .. } = model.shape();
+        Self {
+            checksum: model.checksum(),
+            inputs,
+            memory,
+            outputs,
+            slot: 0,
+            filled: 0,
+            since_range: memory,
+            since_held: memory,
+            range: None,
+            non_finite: None,
+        }
+    }
+}
+
 /// A state without its capacities: what the code behind [`push`](crate::push()) works on, compiled once.
 pub(crate) struct Parts<'s> {
     pub raw: &'s mut [f32],
@@ -54,50 +75,53 @@ pub(crate) struct Parts<'s> {
 }
 
 impl<const INPUTS: usize, const HISTORY: usize, const SCRATCH: usize> State<INPUTS, HISTORY, SCRATCH> {
-    /// An empty history for `model`.
-    ///
-    /// # Errors
-    /// [`CapacityError`] names the capacity that is too small and what all of them should be.
-    pub fn new(model: &Model<'_>) -> Result<Self, CapacityError> {
-        Self::check(model)?;
-        let needs = model.capacities();
-        let Shape { inputs, outputs, memory, .. } = model.shape();
-        let mut state = Self {
-            history: Vec::new(),
-            scratch: Vec::new(),
-            channels: Vec::new(),
+    /// A state that belongs to no model yet: samples are refused until [`init`](Self::init). All its bits are zero, so a
+    /// `static` one takes no flash.
+    #[must_use]
+    pub const fn empty() -> Self {
+        Self {
+            history: [0.0; HISTORY],
+            scratch: [0.0; SCRATCH],
+            channels: [ChannelFlags::NONE; INPUTS],
             progress: Progress {
-                checksum: model.checksum(),
-                inputs,
-                memory,
-                outputs,
+                checksum: 0,
+                inputs: 0,
+                memory: 0,
+                outputs: 0,
                 slot: 0,
                 filled: 0,
-                since_range: memory,
-                since_held: memory,
-                range: None,
-                non_finite: None,
+                since_range: 0,
+                since_held: 0,
+                // Until there is a model; unlike `None` these are zeros.
+                range: Some(RangePolicy::Pass),
+                non_finite: Some(NonFinitePolicy::Hold),
             },
-        };
-        // `check` has made sure that these fit.
-        let _ = state.history.resize(needs.history, 0.0);
-        let _ = state.scratch.resize(SCRATCH, 0.0);
-        let _ = state.channels.resize(needs.inputs, ChannelFlags::default());
+        }
+    }
+
+    /// Starts over with `model`, in place: an empty history, and the policies of the model.
+    ///
+    /// # Errors
+    /// [`CapacityError`] names the capacity that is too small and what all of them should be; then the state stays as
+    /// it was.
+    pub fn init(&mut self, model: &Model<'_>) -> Result<(), CapacityError> {
+        Self::check(model)?;
+        self.progress = Progress::new(model);
+        Ok(())
+    }
+
+    /// [`empty`](Self::empty) and [`init`](Self::init) in one. The state is built on the stack and may be copied there.
+    ///
+    /// # Errors
+    /// As [`init`](Self::init).
+    pub fn new(model: &Model<'_>) -> Result<Self, CapacityError> {
+        let mut state = Self::empty();
+        state.init(model)?;
         Ok(state)
     }
 
     fn check(model: &Model<'_>) -> Result<(), CapacityError> {
-        let needs = model.capacities();
-        for (capacity, found, needed) in [
-            ("INPUTS", INPUTS, needs.inputs),
-            ("HISTORY", HISTORY, needs.history),
-            ("SCRATCH", SCRATCH, needs.scratch),
-        ] {
-            if found < needed {
-                return Err(CapacityError { capacity, found, needed, needs: Some(needs) });
-            }
-        }
-        Ok(())
+        suffices(Capacities { inputs: INPUTS, history: HISTORY, scratch: SCRATCH }, model.capacities())
     }
 
     /// Overrides the model's range policy, from the next sample on. `None` goes back to the model's.
@@ -164,13 +188,27 @@ impl<const INPUTS: usize, const HISTORY: usize, const SCRATCH: usize> State<INPU
     }
 
     pub(crate) fn parts(&mut self) -> Parts<'_> {
-        let (raw, window) = push::split_at(&mut self.history, self.progress.inputs * self.progress.memory);
+        let (raw, window) = split_at(&mut self.history, self.progress.inputs * self.progress.memory);
         Parts {
             raw,
             window,
             scratch: &mut self.scratch,
-            channels: &mut self.channels,
+            channels: self.channels.get_mut(..self.progress.inputs).unwrap_or_default(),
             progress: &mut self.progress,
         }
     }
+}
+
+/// Whether a state of these capacities has room for a model that `needs` those.
+fn suffices(room: Capacities, needs: Capacities) -> Result<(), CapacityError> {
+    for (capacity, found, needed) in [
+        ("INPUTS", room.inputs, needs.inputs),
+        ("HISTORY", room.history, needs.history),
+        ("SCRATCH", room.scratch, needs.scratch),
+    ] {
+        if found < needed {
+            return Err(CapacityError { capacity, found, needed, needs: Some(needs) });
+        }
+    }
+    Ok(())
 }

@@ -261,3 +261,33 @@ fn a_model_of_another_shape_is_not_swapped_in() {
     push(&model, &mut state, &[0.0, 0.0]);
     assert!(push(&model, &mut state, &[0.0, 0.0]).output().is_some(), "the old model goes on");
 }
+
+#[test]
+fn a_state_lives_in_place() {
+    // What a firmware has in a `static`.
+    const EMPTY: State<3, 27, 64> = State::empty();
+    let size = Dimensions { inputs: 3, outputs: 2, memory: 3, degree: 2, heads: 2, max_rank: 3 };
+    let bytes = [20, 21].map(|seed| flash(&random_spec(seed, size)));
+    let [first, second] = bytes.each_ref().map(|bytes| Model::parse(bytes.bytes()).unwrap());
+    let mut state = EMPTY;
+    let u = [0.5, -0.25, f32::NAN];
+    assert_eq!(push(&first, &mut state, &u), Step::Refused(PushError::OtherModel));
+    assert!(state.prime(&first, &u).is_err() && state.swap(&first).is_err());
+
+    // Started over with another model, it is as good as new.
+    for model in [&first, &second] {
+        state.init(model).unwrap();
+        let mut new = State::<3, 27, 64>::new(model).unwrap();
+        for _ in 0..5 {
+            assert_eq!(push(model, &mut state, &u), push(model, &mut new, &u));
+        }
+        state.set_non_finite_policy(Some(NonFinitePolicy::Refuse));
+    }
+
+    // What does not fit changes nothing.
+    let large = flash(&random_spec(22, Dimensions { memory: 4, ..size }));
+    let error = state.init(&Model::parse(large.bytes()).unwrap()).unwrap_err();
+    assert_eq!((error.capacity, error.needed), ("HISTORY", 36));
+    state.set_non_finite_policy(None);
+    assert!(push(&second, &mut state, &u).output().is_some());
+}

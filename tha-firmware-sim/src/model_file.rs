@@ -90,8 +90,7 @@ impl ModelFile {
     }
 }
 
-/// Three vectors with their lengths, eight scalars and two policies of one byte each.
+/// Values and flags of the channels, eight scalars and two policies of one byte each.
 fn state_bytes(needs: &Capacities) -> usize {
-    let vectors = 4 * (needs.history + needs.scratch) + needs.inputs.next_multiple_of(4);
-    vectors + 3 * 4 + 8 * 4 + 4
+    4 * (needs.history + needs.scratch) + (needs.inputs + 2).next_multiple_of(4) + 8 * 4
 }

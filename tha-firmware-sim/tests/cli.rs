@@ -90,7 +90,15 @@ fn faults_are_reported_and_repeatable() {
     let bench = Bench::new();
     let campaign = bench.json("faults m.tha d.csv --seed 3 --trials 20");
     assert_eq!(campaign["ok"], true);
-    assert_eq!(campaign["kinds"].as_array().unwrap().len(), 13);
+    let kinds = campaign["kinds"].as_array().unwrap();
+    assert_eq!(kinds.len(), 13);
+    for kind in kinds {
+        assert_eq!(
+            (&kind["reported"], &kind["silent"], &kind["crashed"]),
+            (&20.into(), &0.into(), &0.into()),
+            "{kind}"
+        );
+    }
     assert_eq!(campaign, bench.json("faults m.tha d.csv --seed 3 --trials 20"));
     assert_ne!(campaign, bench.json("faults m.tha d.csv --seed 4 --trials 20"));
 }
@@ -112,6 +120,38 @@ fn watch_in_plain_lines() {
     assert!(lines.starts_with("t,y1,yhat_y1,y2,yhat_y2,device\n0,"));
     let nrmse = bench.json("watch m.tha d.csv")["outputs"][0]["nrmse"].as_f64().unwrap();
     assert!((0.005..0.02).contains(&nrmse), "the noise of the data is 1 %, not {nrmse}");
+}
+
+/// In a terminal, which `script` makes where it is installed.
+#[test]
+#[cfg(target_os = "linux")]
+fn watch_gives_the_terminal_back() {
+    use std::io::{Read, Write};
+    use std::process::Stdio;
+    let bench = Bench::new();
+    let line =
+        format!("timeout --foreground 60 {} watch m.tha d.csv", env!("CARGO_BIN_EXE_tha-firmware-sim"));
+    for key in [b"q", b"\x03"] {
+        let mut command = Command::new("script");
+        command.current_dir(bench.folder.path()).args(["-qec", &line, "/dev/null"]).env("TERM", "xterm");
+        let Ok(mut script) = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() else {
+            println!("note: script is not installed; skipped");
+            return;
+        };
+        let (mut keys, mut screen) = (script.stdin.take().unwrap(), script.stdout.take().unwrap());
+        let (mut shown, mut bytes) = (Vec::new(), [0; 4096]);
+        // Ctrl-C is a key only once the terminal is the program's.
+        while !text(&shown).contains("\x1b[?1049h") {
+            let read = screen.read(&mut bytes).unwrap();
+            assert!(read > 0, "{}", text(&shown));
+            shown.extend(&bytes[..read]);
+        }
+        keys.write_all(key).unwrap();
+        screen.read_to_end(&mut shown).unwrap();
+        assert_eq!(script.wait().unwrap().code(), Some(0));
+        let shown = text(&shown);
+        assert!(shown.contains("\x1b[?1049l") && shown.ends_with("\x1b[?25h"), "{key:?}");
+    }
 }
 
 #[test]

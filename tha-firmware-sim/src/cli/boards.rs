@@ -94,10 +94,11 @@ fn row(board: &Board) -> Vec<String> {
         board.clock.to_string(),
         board.flash.to_string(),
         board.ram.to_string(),
+        board.block.to_string(),
     ]
 }
 
-const HEAD: [&str; 6] = ["board", "core", "FPU", "MHz", "flash KiB", "RAM KiB"];
+const HEAD: [&str; 7] = ["board", "core", "FPU", "MHz", "flash KiB", "RAM KiB", "in one block"];
 
 fn bare(boards: &[Board]) -> String {
     let mut rows = vec![[HEAD.as_slice(), &["data sheet"]].concat().into_iter().map(String::from).collect()];

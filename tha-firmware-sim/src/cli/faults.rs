@@ -8,8 +8,8 @@ use serde_json::json;
 
 /// Inject faults into a recording, the power and the flash, and see what the device does.
 ///
-/// The check fails (exit code 1) when a fault that changed outputs was not reported, when the outputs were not back to
-/// the bits of the clean run M samples after its end, or when anything crashed.
+/// The check fails (exit code 1) when a wrong output came without a word of the device, when the outputs were not back to
+/// the bits of the clean run M samples after the end of a fault, or when anything crashed.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  tha-firmware-sim faults model.tha test.csv --seed 1 --trials 100")]
 pub(super) struct Args {
@@ -36,21 +36,37 @@ pub(super) fn run(args: &Args) -> Result<bool, CliError> {
 }
 
 fn words(summaries: &[Summary], memory: usize, ok: bool) -> String {
-    let head =
-        ["fault", "trials", "affected", "reported", "late", "recovery", "silent", "crashed", "device says"];
+    let head = [
+        "fault",
+        "trials",
+        "reported",
+        "affected",
+        "late",
+        "recovery",
+        "silent",
+        "crashed",
+        "noticed by",
+        "device says",
+    ];
     let mut rows = vec![head.map(String::from).to_vec()];
     for s in summaries {
-        let figures = [s.trials, s.affected, s.reported, s.late, s.recovery, s.silent, s.crashed];
+        let figures = [s.trials, s.reported, s.affected, s.late, s.recovery, s.silent, s.crashed];
         let figures = figures.map(|figure| figure.to_string()).to_vec();
-        rows.push([vec![s.kind.name().into()], figures, vec![s.report.clone()]].concat());
+        rows.push(
+            [vec![s.kind.name().into()], figures, vec![s.noticed_by.into(), s.report.clone()]].concat(),
+        );
     }
     let verdict = if ok {
         format!("nothing silent, nothing crashed, everything recovered within {memory} samples")
     } else {
-        "FAILED: see silent, crashed, and recoveries longer than the memory".into()
+        format!("FAILED: see silent, crashed, and recoveries longer than {memory} samples")
     };
     format!(
-        "{}affected: outputs missing or different from the clean run; late: the most of them before the report\n{verdict}",
+        "{}\
+         affected: outputs missing or different from the clean run, all trials together\n\
+         late: the most wrong outputs of a trial before the device could notice; recovery: samples until the last affected output\n\
+         A wrong value inside the training range that moves like a signal is noticed by nobody, and not among these faults.\n\
+         {verdict}",
         speak::table(&rows)
     )
 }

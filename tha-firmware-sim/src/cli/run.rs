@@ -96,7 +96,7 @@ fn object(file: &ModelFile, target: Target, report: &Report) -> Value {
         "model_bytes": file.bytes().len(),
         "image_bytes": board.map(|board| board.image_bytes),
         "ram_bytes": file.state_bytes(),
-        "stack_bytes": stack.map(|stack| stack.parse.max(stack.push)),
+        "stack_bytes": stack.map(|stack| stack.parse.max(stack.init).max(stack.push)),
         "stack": stack,
         "instructions_per_sample": board.map(|board| {
             let [min, max, mean] = board.instructions;
@@ -147,9 +147,10 @@ fn words(file: &ModelFile, target: Target, report: &Report) -> String {
         let _ = writeln!(
             text,
             "{least:.0} to {most:.0} instructions per sample, {:.2} per multiply-accumulate\n\
-             stack: {} bytes in parse, {} in push; image {} bytes",
+             stack: {} bytes in parse, {} in init, {} in push; image {} bytes",
             mean / macs as f64,
             stack.parse,
+            stack.init,
             stack.push,
             board.image_bytes
         );

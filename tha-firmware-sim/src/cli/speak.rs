@@ -16,19 +16,23 @@ pub(super) fn result(speech: Speech, object: &impl Serialize, words: impl FnOnce
     let _ = writeln!(std::io::stdout(), "{}", text.trim_end());
 }
 
-/// A table in words: the first column to the left, the others to the right.
+/// A table in words under its head: numbers to the right, words to the left.
 pub(super) fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width =
-        |c: usize| rows.iter().filter_map(|row| row.get(c)).map(|f| f.chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let fields = |c: usize| rows.iter().filter_map(move |row| row.get(c));
+    let widths: Vec<usize> =
+        (0..columns).map(|c| fields(c).map(|f| f.chars().count()).max().unwrap_or(0)).collect();
+    let numbers: Vec<bool> =
+        (0..columns).map(|c| fields(c).skip(1).all(|field| field.parse::<f64>().is_ok())).collect();
     let mut text = String::new();
     for row in rows {
-        let fields = row.iter().zip(&widths).enumerate().map(|(c, (field, &width))| match c {
-            0 => format!("{field:<width$}"),
-            _ => format!("  {field:>width$}"),
-        });
-        text.push_str(fields.collect::<String>().trim_end());
+        let mut line = String::new();
+        for ((field, &width), &number) in row.iter().zip(&widths).zip(&numbers) {
+            let field = if number { format!("{field:>width$}") } else { format!("{field:<width$}") };
+            line.push_str(&field);
+            line.push_str("  ");
+        }
+        text.push_str(line.trim_end());
         text.push('\n');
     }
     text

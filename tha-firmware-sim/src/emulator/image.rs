@@ -13,8 +13,6 @@ pub struct Image {
     folder: TempDir,
     /// The processor it is for.
     pub processor: Processor,
-    /// Whether it carries its model.
-    pub linked: bool,
     /// What it takes of the board.
     pub sizes: ElfSizes,
 }
@@ -27,19 +25,19 @@ impl Image {
     }
 }
 
-/// How the compiler is to optimise: `3`, `2`, `s`, `z`, and tha-core apart from the rest if need be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Setting {
-    /// Optimisation level of the firmware.
-    pub level: &'static str,
-    /// Optimisation level of tha-core.
-    pub core: &'static str,
-}
-
-impl Default for Setting {
-    fn default() -> Self {
-        Self { level: "3", core: "3" }
-    }
+/// How the compiler is to optimise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Setting {
+    /// As the firmware guide of tha-core recommends and the profile of the firmware says.
+    #[default]
+    Recommended,
+    /// Other optimisation levels, `3`, `2`, `s` or `z`.
+    Levels {
+        /// Of the firmware.
+        firmware: &'static str,
+        /// Of tha-core.
+        core: &'static str,
+    },
 }
 
 /// Flash the replay image takes beside the model, and RAM beside the state, with some reserve.
@@ -53,6 +51,7 @@ const MICROBIT_RAM: usize = 16 << 10;
 /// # Errors
 /// [`EmulatorError`] with the compiler's words, or what to install.
 pub fn build(processor: Processor, setting: Setting) -> Result<Image, EmulatorError> {
+    super::qemu::find()?;
     make(processor, "replay", &["--features", "board"], None, setting)
 }
 
@@ -61,14 +60,14 @@ pub fn build(processor: Processor, setting: Setting) -> Result<Image, EmulatorEr
 /// # Errors
 /// As [`build`], and [`EmulatorError::TooLarge`] for a model that the micro:bit has no room for.
 pub fn build_linked(processor: Processor, model: &ModelFile) -> Result<Image, EmulatorError> {
+    super::qemu::find()?;
     if processor == Processor::CortexM0 {
         let board = "micro:bit";
         let needed = model.bytes().len() + IMAGE_FLASH;
         if needed > MICROBIT_FLASH {
             return Err(EmulatorError::TooLarge { board, memory: "flash", needed, room: MICROBIT_FLASH });
         }
-        // While it is made, a state exists twice more on the stack.
-        let needed = 3 * model.state_bytes() + 4 * model.shape().inputs + IMAGE_RAM;
+        let needed = model.state_bytes() + 4 * model.shape().inputs + IMAGE_RAM;
         if needed > MICROBIT_RAM {
             return Err(EmulatorError::TooLarge { board, memory: "RAM", needed, room: MICROBIT_RAM });
         }
@@ -76,13 +75,13 @@ pub fn build_linked(processor: Processor, model: &ModelFile) -> Result<Image, Em
     make(processor, "replay", &["--features", "board"], Some(model), Setting::default())
 }
 
-/// Bytes of flash that parsing and pushing cost: an image with them less one without.
+/// Bytes of flash of an image that parses a model, pushes samples and does nothing else: all of its code and constants, with
+/// the floating point in software and the memory functions that it needs.
 ///
 /// # Errors
 /// As [`build`].
 pub fn code_bytes(processor: Processor, setting: Setting) -> Result<usize, EmulatorError> {
-    let with = make(processor, "footprint", &[], None, setting)?.sizes.flash;
-    Ok(with.saturating_sub(make(processor, "empty", &[], None, setting)?.sizes.flash))
+    Ok(make(processor, "footprint", &[], None, setting)?.sizes.flash)
 }
 
 fn make(
@@ -103,11 +102,10 @@ fn make(
 
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
     cargo.args(["build", "--release", "--quiet", "--bin", name, "--target", target]).args(features);
-    cargo.arg("--config").arg(format!("profile.release.opt-level={}", level(setting.level)));
-    if setting.core != setting.level {
-        cargo
-            .arg("--config")
-            .arg(format!("profile.release.package.tha-core.opt-level={}", level(setting.core)));
+    if let Setting::Levels { firmware, core } = setting {
+        for (of, level) in [("", firmware), ("package.tha-core.", core)] {
+            cargo.arg("--config").arg(format!("profile.release.{of}opt-level={}", toml(level)));
+        }
     }
     cargo.arg("--manifest-path").arg(firmware.join("Cargo.toml")).arg("--target-dir").arg(&built);
     // Flags and models meant for the host have no business here.
@@ -124,28 +122,29 @@ fn make(
     }
     let output = output(&mut cargo, "cargo", "https://rustup.rs")?;
     if !output.status.success() {
-        let log = words(&output.stderr);
-        if log.contains("can't find crate for `core`") {
-            let log = "rustup is not installed; see https://rustup.rs".into();
-            return Err(EmulatorError::Target { target, log });
+        if words(&output.stderr).contains("can't find crate for `core`") {
+            return Err(EmulatorError::Target { target, log: "rustup is not installed".into() });
         }
-        let line = log.lines().find(|line| line.starts_with("error")).or(log.lines().next());
-        return Err(EmulatorError::Build { target, log: line.unwrap_or("cargo said nothing").into() });
+        return Err(EmulatorError::Build { target, log: error_line(&output.stderr) });
     }
     let folder = tempfile::tempdir()?;
     fs::copy(built.join(target).join("release").join(name), folder.path().join("image.elf"))?;
     let sizes = ElfSizes::of(&folder.path().join("image.elf"))
         .ok_or_else(|| EmulatorError::Build { target, log: "the result is not a 32-bit ELF file".into() })?;
-    Ok(Image { folder, processor, linked: model.is_some(), sizes })
+    Ok(Image { folder, processor, sizes })
 }
 
 /// As TOML: numbers are numbers, letters are text.
-fn level(level: &str) -> String {
+fn toml(level: &str) -> String {
     if level.parse::<u8>().is_ok() { level.into() } else { format!("'{level}'") }
 }
 
-/// Makes sure that the Rust target is there. Without rustup the compiler will say what it lacks.
+/// Makes sure that the Rust target is there. Without rustup the compiler will say what it lacks; whoever has cargo build the
+/// standard library needs no target.
 fn install(target: &'static str) -> Result<(), EmulatorError> {
+    if std::env::var_os("CARGO_UNSTABLE_BUILD_STD").is_some() {
+        return Ok(());
+    }
     let Ok(installed) = Command::new("rustup").args(["target", "list", "--installed"]).output() else {
         return Ok(());
     };
@@ -154,10 +153,16 @@ fn install(target: &'static str) -> Result<(), EmulatorError> {
     }
     let added = Command::new("rustup").args(["target", "add", target]).output()?;
     if !added.status.success() {
-        let log = words(&added.stderr).lines().next_back().unwrap_or_default().into();
-        return Err(EmulatorError::Target { target, log });
+        return Err(EmulatorError::Target { target, log: error_line(&added.stderr) });
     }
     Ok(())
+}
+
+/// The line of a log that says what went wrong.
+fn error_line(log: &[u8]) -> String {
+    let log = words(log);
+    let line = log.lines().find(|line| line.starts_with("error")).or(log.lines().next());
+    line.map_or("no reason was given", |line| line.strip_prefix("error: ").unwrap_or(line)).to_owned()
 }
 
 /// Runs a program that may not be installed.

@@ -1,7 +1,7 @@
 //! Emulated boards: builds the firmware image, runs it under QEMU, reads back what it did.
 //!
-//! Under `-icount shift=0` an instruction takes one virtual nanosecond, and SysTick counts at the clock of the board:
-//! a tick is 40 instructions at 25 MHz and 62.5 at 16 MHz, repeatable to the tick on any host.
+//! Under `-icount shift=6` an instruction takes 64 virtual nanoseconds, and SysTick counts at the clock of the board: 40 ns
+//! at 25 MHz and 62.5 ns at 16 MHz. So counts are exact to the instruction, and the same on any host.
 
 mod elf;
 mod image;
@@ -10,6 +10,9 @@ mod qemu;
 pub use elf::ElfSizes;
 pub use image::{Image, Setting, build, build_linked, code_bytes};
 pub use qemu::{Replay, StackUse, replay};
+
+/// An instruction takes two to the power of this in virtual nanoseconds.
+const ICOUNT_SHIFT: u32 = 6;
 
 /// A processor that QEMU emulates, on a board with memory enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,10 +66,11 @@ impl Processor {
     /// Instructions between two SysTick ticks.
     #[must_use]
     pub fn instructions_per_tick(self) -> f64 {
-        match self {
+        let nanoseconds = match self {
             Self::CortexM0 => 62.5,
             _ => 40.0,
-        }
+        };
+        nanoseconds / f64::from(1 << ICOUNT_SHIFT)
     }
 }
 
@@ -83,7 +87,8 @@ pub enum EmulatorError {
     },
     /// The Rust target cannot be installed.
     #[error(
-        "the Rust target {target} is missing and `rustup target add {target}` failed: {log}; install it, or use --target host"
+        "the Rust target {target} is missing and could not be installed: {log}; \
+         run `rustup target add {target}`, or see the README of tha-firmware-sim for a machine without rustup"
     )]
     Target {
         /// The Rust target.

@@ -1,20 +1,22 @@
 //! Running an image under QEMU: files in, files and one line of numbers out.
 
-use super::EmulatorError;
 use super::image::{Image, output, words};
+use super::{EmulatorError, ICOUNT_SHIFT};
 use crate::model_file::ModelFile;
 use crate::stream::{Status, Stream};
 use serde::Serialize;
 use std::fs;
-use std::process::Command;
+use std::process::{Command, Output};
+
+const QEMU: &str = "qemu-system-arm";
 
 /// Stack below the main loop, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct StackUse {
     /// In `Model::parse`.
     pub parse: usize,
-    /// In `State::new`, the state that it returns included; known where the model is linked in.
-    pub new: Option<usize>,
+    /// In `State::init`.
+    pub init: usize,
     /// In `push`.
     pub push: usize,
 }
@@ -36,6 +38,19 @@ pub struct Replay {
     pub stack: StackUse,
 }
 
+/// The emulator, before anything is built for it in vain.
+pub(super) fn find() -> Result<(), EmulatorError> {
+    run(Command::new(QEMU).arg("--version")).map(|_| ())
+}
+
+fn run(qemu: &mut Command) -> Result<Output, EmulatorError> {
+    output(
+        qemu,
+        QEMU,
+        "apt-get install qemu-system-arm (Debian, Ubuntu), dnf install qemu-system-arm (Fedora), brew install qemu (macOS)",
+    )
+}
+
 /// Runs `samples` (row by row, p values each) through `model` on the emulated board; the state is reset between the
 /// records, whose lengths are given.
 ///
@@ -53,13 +68,13 @@ pub fn replay(
     fs::write(file("u.f32"), samples.iter().flat_map(|u| u.to_le_bytes()).collect::<Vec<u8>>())?;
     let lengths = records.iter().flat_map(|&length| (length as u32).to_le_bytes());
     fs::write(file("records.u32"), lengths.collect::<Vec<u8>>())?;
-    let mut qemu = Command::new("qemu-system-arm");
+    let mut qemu = Command::new(QEMU);
     qemu.args(["-machine", image.processor.machine(), "-nographic", "-monitor", "none", "-serial", "none"])
-        .args(["-icount", "shift=0", "-semihosting-config", "enable=on,target=native"])
+        .args(["-icount", &format!("shift={ICOUNT_SHIFT}"), "-semihosting-config", "enable=on,target=native"])
         .arg("-kernel")
         .arg(image.path())
         .current_dir(folder.path());
-    let output = output(&mut qemu, "qemu-system-arm", "apt-get install qemu-system-arm")?;
+    let output = run(&mut qemu)?;
     let said = words(&output.stdout);
     let number = |name: &str| -> Result<f64, EmulatorError> {
         let value = said.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
@@ -77,17 +92,20 @@ pub fn replay(
         stream.status.push(Status(words.next().unwrap_or(0)));
         stream.outputs.extend(words.map(f32::from_bits));
     }
-    let mean = number("ticks_total")? / samples.max(1) as f64;
-    let ticks = [number("ticks_min")?, number("ticks_max")?, mean];
+    let instructions = |name: &str| number(name).map(|ticks| ticks * image.processor.instructions_per_tick());
     Ok(Replay {
         stream,
         samples,
         macs: count("macs")?,
-        instructions: ticks.map(|ticks| ticks * image.processor.instructions_per_tick()),
+        instructions: [
+            instructions("ticks_min")?.round(),
+            instructions("ticks_max")?.round(),
+            instructions("ticks_total")? / samples.max(1) as f64,
+        ],
         state_bytes: count("state")?,
         stack: StackUse {
             parse: count("stack_parse")?,
-            new: if image.linked { Some(count("stack_new")?) } else { None },
+            init: count("stack_init")?,
             push: count("stack_push")?,
         },
     })

@@ -19,6 +19,8 @@ pub enum Event {
     Sample(Vec<f32>),
     /// The sample did not come.
     Missing,
+    /// The device does not run.
+    Nothing,
     /// The clock has jumped, then a sample.
     AfterGap(Vec<f32>),
     /// Power was lost, then a sample.
@@ -75,6 +77,9 @@ impl<'m> Driver<'m> {
 
     /// Works an event through.
     pub fn handle(&mut self, event: &Event) -> Answer {
+        if *event == Event::Nothing {
+            return Answer { outputs: None, report: None };
+        }
         self.taken += 1;
         if self.taken.is_multiple_of(SCRUB_EVERY) && self.flash_is_damaged() {
             // A firmware would load its spare copy; here that is the file itself.
@@ -84,7 +89,7 @@ impl<'m> Driver<'m> {
         }
         let mut sample = match event {
             Event::Sample(sample) => sample.clone(),
-            Event::Missing => vec![f32::NAN; self.runs.len()],
+            Event::Missing | Event::Nothing => vec![f32::NAN; self.runs.len()],
             Event::AfterGap(sample) => {
                 self.device.reset();
                 sample.clone()

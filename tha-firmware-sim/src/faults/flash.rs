@@ -6,8 +6,8 @@ use super::{Bench, SCRUB_EVERY, Trial};
 use crate::model_file::ModelFile;
 use crate::random::Random;
 use crate::stream::{Device, Stream};
+use tha_core::Model;
 use tha_core::build::{Core, ModelSpec};
-use tha_core::{Model, Step};
 
 impl Bench<'_> {
     /// One to three bits flipped anywhere in the file: the device must refuse to start.
@@ -17,7 +17,7 @@ impl Bench<'_> {
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut aligned);
         bytes[..flipped.len()].copy_from_slice(&flipped);
         match Model::parse(&bytes[..flipped.len()]) {
-            Ok(_) => Trial { affected: 1, ..Trial::default() },
+            Ok(_) => Trial { silent: true, ..Trial::default() },
             Err(error) => {
                 // Numbers differ from file to file, the finding does not.
                 let words = error.to_string();
@@ -30,7 +30,8 @@ impl Bench<'_> {
         }
     }
 
-    /// Bits flipped under a running device: outputs are wrong until the next check of the flash finds it.
+    /// Bits flipped under a running device: outputs are wrong until the next check of the flash finds it. Where the
+    /// flipped file still has the shape of a model, the device computes with it; elsewhere only the finding is tried.
     pub(super) fn flash_while_running(&self, random: &mut Random) -> Trial {
         let stretch = self.stretch(SCRUB_EVERY, random);
         let events: Vec<Event> =
@@ -62,7 +63,11 @@ impl Bench<'_> {
             }
             faulty.push(answer);
         }
-        judge(&clean, &faulty, start, found.map_or(events.len(), |t| t + 1))
+        let mut trial = judge(&clean, &faulty, start..found.map_or(events.len(), |t| t + 1), SCRUB_EVERY);
+        // A flag that a wrong number has raised on the way is not the finding.
+        trial.report = found.map(|_| "model damaged".to_owned());
+        trial.silent |= found.is_none();
+        trial
     }
 
     /// Another model of the same shape takes over: from then on the outputs are those of a device that always ran it.
@@ -90,9 +95,9 @@ impl Bench<'_> {
         };
         let affected: Vec<usize> = (start..clean.status.len()).filter(differs).collect();
         let recovery = affected.last().map_or(0, |last| last + 1 - start);
-        // Not a single output may differ, so a difference is silent.
-        let report = if affected.is_empty() { report } else { None };
-        Trial { affected: affected.len(), late: affected.len(), recovery, report }
+        // Not a single output may differ.
+        let silent = !affected.is_empty() || report.is_none();
+        Trial { affected: affected.len(), late: affected.len(), recovery, report, silent }
     }
 
     /// A model with one lag more is refused and the old one goes on as if nothing had been.
@@ -115,30 +120,33 @@ impl Bench<'_> {
             stream.push(&device.push(row));
         }
         let affected = if stream.same_bits(&clean) { 0 } else { records[0] };
-        Trial { affected: affected.max(usize::from(report.is_none())), report, ..Trial::default() }
+        Trial { affected, silent: affected > 0 || report.is_none(), report, ..Trial::default() }
     }
 
-    /// The firmware pushes with another model without telling the state: every sample is refused.
+    /// The firmware pushes with another model without telling the state: every sample is refused until it does.
     pub(super) fn swap_forgotten(&self, random: &mut Random) -> Trial {
         let other = self.file.variant(random);
-        let stretch = self.stretch(1, random);
-        let mut device = Device::new(self.file).expect("checked by the campaign");
-        let mut trial = Trial::default();
-        for (t, row) in stretch.chunks_exact(self.width).enumerate() {
-            if t == self.before() {
-                device.model = other.model();
+        let length = 1 + random.below(8);
+        let stretch = self.stretch(length, random);
+        let events: Vec<Event> =
+            stretch.chunks_exact(self.width).map(|row| Event::Sample(row.to_vec())).collect();
+        let clean: Vec<_> = {
+            let mut driver = Driver::new(&other, &self.runs);
+            events.iter().map(|event| driver.handle(event)).collect()
+        };
+        let fault = self.before()..(self.before() + length).min(events.len());
+        let mut driver = Driver::new(self.file, &self.runs);
+        let mut faulty = Vec::new();
+        for (t, event) in events.iter().enumerate() {
+            if t == fault.start {
+                driver.device().model = other.model();
             }
-            match device.push(row) {
-                Step::Refused(_) => trial.report = Some("refused".into()),
-                _ if t >= self.before() => trial.affected += 1,
-                _ => {}
+            if t == fault.end {
+                let _ = driver.device().swap(&other);
             }
+            faulty.push(driver.handle(event));
         }
-        // An output that came in spite of it is a silent one.
-        if trial.affected > 0 {
-            trial.report = None;
-        }
-        trial
+        judge(&clean, &faulty, fault, 0)
     }
 
     fn flip(&self, random: &mut Random) -> Vec<u8> {

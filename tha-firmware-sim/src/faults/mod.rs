@@ -1,10 +1,11 @@
 //! Seeded fault campaigns: what the device does when sensors, power or flash misbehave.
 //!
 //! A trial runs a stretch of the recording twice, once clean and once with a fault, through a [`Driver`] that behaves
-//! as the firmware guide of tha-core asks for. An output is *affected* when it is missing or differs in a bit. A fault
-//! that affected outputs must have been *reported* (a flag, a warm-up, a refusal, a failed check of the flash), and M
-//! samples after its end the outputs must again have the bits of the clean run. A fault is *silent* when nothing was
-//! reported at all; outputs that were affected before the report came are counted as late.
+//! as the firmware guide of tha-core asks for. An output is *affected* when it is missing or differs in a bit. M samples
+//! after the end of the fault the outputs must again have the bits of the clean run. Every wrong output must carry a word
+//! of the device (a flag, a warm-up, a refusal, a failed check of the flash): a fault is *silent* when one does not.
+//! Two things can only be noticed after a while, a channel that stands still and bits that flip in flash; there the wrong
+//! outputs before the report are counted as *late*, and more than the driver's own delay are silent too.
 
 mod driver;
 mod flash;
@@ -17,6 +18,7 @@ use crate::random::Random;
 use crate::replay::ReplayError;
 use crate::stream::{Device, samples};
 use serde::Serialize;
+use std::cmp::Reverse;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tha_train::data::Dataset;
 
@@ -32,13 +34,13 @@ pub enum Kind {
     Infinite,
     /// A channel that stays at a plausible value.
     Stuck,
-    /// A channel at a rail beyond its training range.
+    /// A channel at a rail, beyond its training range or where that ends.
     Saturated,
     /// One sample far outside the training range.
     Spike,
-    /// The clock jumps: samples are missing and nobody can say what they were.
+    /// The device stands still for some samples, nobody can say how many.
     TimeGap,
-    /// The state is gone.
+    /// The device is off for some samples, and its state is gone.
     PowerLoss,
     /// Bits of the model flipped before the device starts.
     FlashAtStart,
@@ -89,6 +91,24 @@ impl Kind {
             Self::SwapForgotten => "swap, state not told",
         }
     }
+
+    /// What notices it: tha-core itself, or something the firmware around it must do.
+    #[must_use]
+    pub fn noticed_by(self) -> &'static str {
+        match self {
+            Self::Dropped => "driver: pushes NaN",
+            Self::NaN | Self::Infinite => "push",
+            Self::Stuck => "driver: watch on standing values",
+            Self::Saturated => "push, or the driver's watch",
+            Self::Spike => "push: training range",
+            Self::TimeGap => "driver: time stamps, reset",
+            Self::PowerLoss => "push: history not full",
+            Self::FlashAtStart => "parse",
+            Self::FlashWhileRunning => "driver: parses again",
+            Self::Swap | Self::SwapOtherShape => "swap",
+            Self::SwapForgotten => "push: checksum of the model",
+        }
+    }
 }
 
 /// What one trial came to.
@@ -96,12 +116,14 @@ impl Kind {
 pub struct Trial {
     /// Outputs that are missing or differ from the clean run.
     pub affected: usize,
-    /// Affected outputs before the first report.
+    /// Wrong outputs that came without a word.
     pub late: usize,
     /// Samples after the end of the fault until the last affected output.
     pub recovery: usize,
     /// What the device said first.
     pub report: Option<String>,
+    /// More of those than the driver's delay explains, or the fault was never reported.
+    pub silent: bool,
 }
 
 /// All trials of a kind.
@@ -115,15 +137,17 @@ pub struct Summary {
     pub affected: usize,
     /// Faults that were reported.
     pub reported: usize,
-    /// What the device said, most often.
+    /// What notices it.
+    pub noticed_by: &'static str,
+    /// What the device said first, and in how many trials, the most frequent first.
     pub report: String,
-    /// The most outputs that were affected before the report.
+    /// The most wrong outputs of a trial that came without a word.
     pub late: usize,
     /// The longest recovery, in samples.
     pub recovery: usize,
     /// Recoveries that took longer than M.
     pub unrecovered: usize,
-    /// Faults with affected outputs and no report.
+    /// Faults with more of those than the driver's delay explains, and faults that were never reported.
     pub silent: usize,
     /// Trials that panicked.
     pub crashed: usize,
@@ -170,16 +194,19 @@ fn summarise(kind: Kind, outcomes: &[Option<Trial>], memory: usize) -> Summary {
             None => words.push((report, 1)),
         }
     }
+    words.sort_by_key(|(_, count)| Reverse(*count));
+    let words: Vec<String> = words.iter().map(|(word, count)| format!("{word} ({count})")).collect();
     Summary {
         kind,
         trials: outcomes.len(),
         affected: finished().map(|trial| trial.affected).sum(),
         reported: finished().filter(|trial| trial.report.is_some()).count(),
-        report: words.iter().max_by_key(|(_, count)| *count).map_or("-", |(word, _)| word).to_owned(),
+        noticed_by: kind.noticed_by(),
+        report: if words.is_empty() { "-".into() } else { words.join(", ") },
         late: finished().map(|trial| trial.late).max().unwrap_or(0),
         recovery: finished().map(|trial| trial.recovery).max().unwrap_or(0),
         unrecovered: finished().filter(|trial| trial.recovery > memory).count(),
-        silent: finished().filter(|trial| trial.affected > 0 && trial.report.is_none()).count(),
+        silent: finished().filter(|trial| trial.silent).count(),
         crashed: outcomes.len() - finished().count(),
     }
 }

@@ -3,54 +3,79 @@
 use super::driver::{Answer, Driver, Event};
 use super::{Bench, Kind, Trial};
 use crate::random::Random;
+use std::ops::Range;
 
 impl Bench<'_> {
     /// One fault of the signal in the middle of a stretch.
     pub(super) fn signal(&self, kind: Kind, random: &mut Random) -> Trial {
-        let channel = random.below(self.width);
-        // Long enough for a stuck channel to be noticed, where the recording has room for that.
+        let mut channel = random.below(self.width);
+        let coin = |random: &mut Random| random.bits() & 1 == 0;
+        // A channel may saturate beyond its training range, or just where the range ends because it did so in training too:
+        // then only its standing still gives it away, as with a stuck one.
+        let stands_still = kind == Kind::Stuck || (kind == Kind::Saturated && coin(random));
         let room = self.len() - self.before() - self.after();
+        if stands_still && self.runs[channel] >= room {
+            // It stood still that long in the recording itself; one that did not is a fairer trial.
+            channel = (0..self.width).min_by_key(|&channel| self.runs[channel]).unwrap_or(channel);
+        }
         let length = match kind {
-            Kind::Stuck => (self.runs[channel] + 1 + random.below(2 * self.memory)).min(room),
-            Kind::Spike | Kind::TimeGap | Kind::PowerLoss => 1,
+            Kind::Spike => 1,
+            _ if stands_still => (self.runs[channel] + 1 + random.below(2 * self.memory)).min(room),
             _ => 1 + random.below(8.min(room)),
         };
         let stretch = self.stretch(length, random);
         let clean: Vec<Event> =
             stretch.chunks_exact(self.width).map(|row| Event::Sample(row.to_vec())).collect();
         let fault = self.before()..(self.before() + length).min(clean.len());
-        let mut faulty = clean.clone();
         let scaling = self.file.model().inputs()[channel];
         let span =
             (scaling.high - scaling.low).max(scaling.high.abs().max(scaling.low.abs()) * 1e-3).max(1e-6);
-        let far = span * (0.05 + random.signed().abs() as f32 * 10.0);
-        let rail = if random.bits() & 1 == 0 { scaling.high + far } else { scaling.low - far };
-        let stuck = stretch[(fault.start - 1) * self.width + channel];
-        let sign = if random.bits() & 1 == 0 { f32::INFINITY } else { f32::NEG_INFINITY };
+        let far = if stands_still { 0.0 } else { span * (0.05 + random.signed().abs() as f32 * 10.0) };
+        let rail = if coin(random) { scaling.high + far } else { scaling.low - far };
+        let last = stretch[(fault.start - 1) * self.width + channel];
+        let infinity = if coin(random) { f32::INFINITY } else { f32::NEG_INFINITY };
+        let mut faulty = clean.clone();
         for event in &mut faulty[fault.clone()] {
             let Event::Sample(row) = event else { continue };
             match kind {
                 Kind::Dropped => *event = Event::Missing,
-                Kind::NaN => row[channel] = f32::NAN,
-                Kind::Infinite => row[channel] = sign,
-                Kind::Stuck => row[channel] = stuck,
+                Kind::TimeGap | Kind::PowerLoss => *event = Event::Nothing,
+                Kind::NaN => {
+                    row.iter_mut().for_each(|value| {
+                        if random.below(4) == 0 {
+                            *value = f32::NAN;
+                        }
+                    });
+                    row[channel] = f32::NAN;
+                }
+                Kind::Infinite => row[channel] = infinity,
+                Kind::Stuck => row[channel] = last,
+                _ => row[channel] = rail,
+            }
+        }
+        if let Some(event) = faulty.get_mut(fault.end)
+            && let Event::Sample(row) = event
+        {
+            match kind {
                 Kind::TimeGap => *event = Event::AfterGap(row.clone()),
                 Kind::PowerLoss => *event = Event::AfterPowerLoss(row.clone()),
-                _ => row[channel] = rail,
+                _ => {}
             }
         }
         let run = |events: &[Event]| {
             let mut driver = Driver::new(self.file, &self.runs);
             events.iter().map(|event| driver.handle(event)).collect::<Vec<Answer>>()
         };
-        judge(&run(&clean), &run(&faulty), fault.start, fault.end)
+        let patience = if stands_still { self.runs[channel] } else { 0 };
+        judge(&run(&clean), &run(&faulty), fault, patience)
     }
 }
 
-/// Compares a faulty run with the clean one: the fault begins at `start` and is over at `end`.
-pub(super) fn judge(clean: &[Answer], faulty: &[Answer], start: usize, end: usize) -> Trial {
+/// Compares a faulty run with the clean one. At most `patience` wrong outputs may come without a word of the device, and
+/// none after the fault.
+pub(super) fn judge(clean: &[Answer], faulty: &[Answer], fault: Range<usize>, patience: usize) -> Trial {
     let mut trial = Trial::default();
-    for (t, (clean, faulty)) in clean.iter().zip(faulty).enumerate().skip(start) {
+    for (t, (clean, faulty)) in clean.iter().zip(faulty).enumerate().skip(fault.start) {
         let affected = clean.outputs != faulty.outputs;
         // What the device says of the same output in the clean run too is no report of the fault.
         if trial.report.is_none() && (affected || faulty.report != clean.report) {
@@ -58,10 +83,15 @@ pub(super) fn judge(clean: &[Answer], faulty: &[Answer], start: usize, end: usiz
         }
         if affected {
             trial.affected += 1;
-            trial.late += usize::from(trial.report.is_none());
-            trial.recovery = (t + 1).saturating_sub(end);
+            trial.recovery = (t + 1).saturating_sub(fault.end);
+            // A missing output deceives nobody.
+            if faulty.outputs.is_some() && faulty.report.is_none() {
+                trial.late += 1;
+                trial.silent |= t >= fault.end;
+            }
         }
     }
+    trial.silent |= trial.late > patience || (trial.affected > 0 && trial.report.is_none());
     trial
 }
 
@@ -80,22 +110,26 @@ mod tests {
     #[test]
     fn trials_are_judged() {
         let clean = run("abcdefgh", "........");
-        for (outputs, reports, affected, late, recovery, reported) in [
-            ("abXXXfgh", "..!!!...", 3, 0, 1, true),
-            ("abXXXfgh", "...!!...", 3, 1, 1, true),
-            ("abXXXfgh", "........", 3, 3, 1, false),
-            ("ab--efgX", "..!!....", 3, 0, 4, true),
-            ("abcdefgh", "...!....", 0, 0, 0, true),
+        for (outputs, reports, affected, late, recovery, silent) in [
+            ("abXXXfgh", "..!!!...", 3, 0, 1, false),
+            ("abXXXfgh", "...!!...", 3, 1, 1, false),
+            ("abXXXfgh", "....!...", 3, 2, 1, true),
+            ("abXXXfgh", "..!!....", 3, 1, 1, true),
+            ("abXXefgh", "..!.....", 2, 1, 0, false),
+            ("abXXXfgh", "........", 3, 3, 1, true),
+            ("ab--efgX", "..!!...!", 3, 0, 4, false),
+            ("ab--efgh", "........", 2, 0, 0, true),
+            ("abcdefgh", "...!....", 0, 0, 0, false),
         ] {
-            let trial = judge(&clean, &run(outputs, reports), 2, 4);
-            let found = (trial.affected, trial.late, trial.recovery, trial.report.is_some());
-            assert_eq!(found, (affected, late, recovery, reported), "{outputs} {reports}");
+            let trial = judge(&clean, &run(outputs, reports), 2..4, 1);
+            let found = (trial.affected, trial.late, trial.recovery, trial.silent);
+            assert_eq!(found, (affected, late, recovery, silent), "{outputs} {reports}");
         }
     }
 
     #[test]
     fn an_output_that_was_flagged_anyway_is_not_silent() {
-        let trial = judge(&run("abcd", ".!!."), &run("abXd", ".!!."), 2, 3);
-        assert_eq!((trial.affected, trial.late, trial.report.is_some()), (1, 0, true));
+        let trial = judge(&run("abcd", ".!!."), &run("abXd", ".!!."), 2..3, 0);
+        assert_eq!((trial.affected, trial.late, trial.report.is_some(), trial.silent), (1, 0, true, false));
     }
 }

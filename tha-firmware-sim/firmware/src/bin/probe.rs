@@ -1,5 +1,5 @@
-//! Proof that `parse` and `push`, `prime`, `swap`, the monitor and the re-weighting cannot panic: the panic handler calls a symbol that does not exist, so the link
-//! fails if the optimiser has left a single path to it. Never run.
+//! Proof that `parse`, `init`, `push`, `prime`, `swap`, the monitor and the re-weighting cannot panic: the panic handler calls
+//! a symbol that does not exist, so the link fails if the optimiser has left a single path to it. Never run.
 
 #![no_std]
 #![no_main]
@@ -28,6 +28,7 @@ pub extern "C" fn _start() -> ! {
     loop {
         let Ok(model) = Model::parse(black_box(&[][..])) else { continue };
         let Ok(mut state) = Room::new(&model) else { continue };
+        let Ok(()) = state.init(&model) else { continue };
         let Ok(()) = state.prime(&model, black_box(&[][..])) else { continue };
         let Ok(mut monitor) = Monitor::<4>::new(&model, black_box(MonitorOptions::default())) else {
             continue;

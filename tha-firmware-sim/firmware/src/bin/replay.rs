@@ -8,13 +8,11 @@
 #![no_std]
 #![no_main]
 
-use core::mem::MaybeUninit;
-
 use cortex_m as _;
 use cortex_m::peripheral::{SYST, syst::SystClkSource};
 use cortex_m_rt::{ExceptionFrame, entry, exception};
 use cortex_m_semihosting::debug;
-use tha_core::{Capacities, Model, ParseError, State, Step, push};
+use tha_core::{Capacities, CapacityError, Model, ParseError, State, Step, push};
 use tha_firmware::host::{File, fail, say};
 use tha_firmware::stack::Stack;
 
@@ -52,9 +50,6 @@ use given::ROOM;
 
 type Room = State<{ ROOM.inputs }, { ROOM.history }, { ROOM.scratch }>;
 
-static mut STATE: MaybeUninit<Room> = MaybeUninit::uninit();
-static mut SAMPLE: [f32; ROOM.inputs] = [0.0; ROOM.inputs];
-
 const WARMING: u32 = 1 << 8;
 const REFUSED: u32 = 1 << 9;
 
@@ -75,19 +70,18 @@ fn parse(bytes: &'static [u8]) -> Result<Model<'static>, ParseError> {
     Model::parse(bytes)
 }
 
-/// In its own frame, so that a state which is built on the stack does not count as that of `push`.
+/// In its own frame, as above.
 #[inline(never)]
-fn start(model: &Model<'_>) -> &'static mut Room {
-    match Room::new(model) {
-        // SAFETY: called once; nothing else refers to it.
-        #[allow(static_mut_refs, reason = "one thread, no interrupts: nobody else holds it")]
-        Ok(state) => unsafe { STATE.write(state) },
-        Err(error) => fail(format_args!("{error}")),
-    }
+fn init(state: &mut Room, model: &Model<'_>) -> Result<(), CapacityError> {
+    state.init(model)
 }
 
 #[entry]
 fn main() -> ! {
+    // `entry` hands both out as references.
+    static mut STATE: Room = Room::empty();
+    static mut SAMPLE: [f32; ROOM.inputs] = [0.0; ROOM.inputs];
+
     let bytes = given::model();
     let stack = Stack::here();
     let (model, stack_parse) = stack.of(|| parse(bytes));
@@ -95,7 +89,10 @@ fn main() -> ! {
         Ok(model) => model,
         Err(error) => fail(format_args!("{error}")),
     };
-    let (state, stack_new) = stack.of(|| start(&model));
+    let (started, stack_init) = stack.of(|| init(STATE, &model));
+    if let Err(error) = started {
+        fail(format_args!("{error}"));
+    }
     let shape = model.shape();
 
     let Some(mut core) = cortex_m::Peripherals::take() else { fail(format_args!("no peripherals")) };
@@ -105,12 +102,10 @@ fn main() -> ! {
     core.SYST.enable_counter();
 
     let (input, records, output) = (File::open(c"u.f32"), File::open(c"records.u32"), File::create(c"y.bin"));
-    // SAFETY: the only reference to it.
-    #[allow(static_mut_refs, reason = "one thread, no interrupts: nobody else holds it")]
-    let sample = unsafe { &mut SAMPLE[..shape.inputs] };
+    let sample = SAMPLE.get_mut(..shape.inputs).unwrap_or_default();
     let (mut samples, mut total, mut least, mut most, mut stack_push) = (0u32, 0u64, u32::MAX, 0u32, 0u32);
     while let Some(length) = records.read_u32() {
-        state.reset();
+        STATE.reset();
         for _ in 0..length {
             // SAFETY: every pattern of bits is a float, and this processor is little-endian as the file is.
             let row =
@@ -120,7 +115,7 @@ fn main() -> ! {
             }
             let ((step, ticks), used) = stack.of(|| {
                 let before = SYST::get_current();
-                let step = push(&model, state, sample);
+                let step = push(&model, STATE, sample);
                 let after = SYST::get_current();
                 (step, before.wrapping_sub(after) & 0x00ff_ffff)
             });
@@ -149,7 +144,7 @@ fn main() -> ! {
     }
     say(format_args!(
         "samples={samples} macs={} ticks_min={least} ticks_max={most} ticks_total={total} state={} \
-         stack_parse={stack_parse} stack_new={stack_new} stack_push={stack_push}",
+         stack_parse={stack_parse} stack_init={stack_init} stack_push={stack_push}",
         model.macs(),
         size_of::<Room>(),
     ));
