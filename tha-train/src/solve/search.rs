@@ -26,8 +26,8 @@ const ROWS_PER_DIMENSION: f64 = 3.0;
 const EXACT: f64 = 1e-16;
 /// Keeps the gauge from drifting while the race lasts.
 const RACE_RIDGE: f64 = 1e-13;
-/// Starts of the search for subspaces, per start of the race, and how many of those found are paired.
-const SUBSPACES: usize = 24;
+/// Starts of the search for subspaces, per start of the race and rank above one, and how many of those found are paired.
+const SUBSPACES: usize = 12;
 const LIKELY: usize = 6;
 
 /// Degrees above this grow from rank one.
@@ -161,6 +161,16 @@ impl Track<'_, '_> {
             if self.judge.is_none() && self.agreeing[cap] > 1 && self.best[cap].as_ref().is_some_and(small) {
                 break;
             }
+            // At the direct solution itself: more starts can only make it smaller.
+            let arrived = |best: &Candidate| {
+                self.judge.is_some_and(|judge| {
+                    let excess = (best.loss - judge.loss) / judge.variance.max(EXACT);
+                    !telling(judge, best.dimension) && self.sketch.are_condensed() && excess <= 1.0
+                })
+            };
+            if self.starts >= self.options.restarts / 2 && self.best[cap].as_ref().is_some_and(arrived) {
+                break;
+            }
         }
         // None came near: many inputs make long plateaus, so the best start gets the time to cross them.
         if let Some(best) = self.best[cap].clone()
@@ -235,7 +245,7 @@ impl Track<'_, '_> {
             let mut found: Vec<(usize, Subspace)> = Vec::new();
             let mut tried = HashSet::new();
             let mut rest: Vec<(f64, TensorTrain)> = Vec::new();
-            for round in 0..SUBSPACES {
+            for round in 0..SUBSPACES * (rank - 1) {
                 for turn in 0..self.options.restarts {
                     let subspace = polynomial.search(rank, &mut self.draws);
                     let known = found.iter_mut().find(|(_, known)| known.distance(&subspace) < 0.3);
