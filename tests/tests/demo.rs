@@ -31,7 +31,7 @@ fn the_whole_path_and_the_commands_to_try_next() {
         [full, average, stack, additive].iter().all(|model| error(chosen).0 <= model.0),
         "chosen on validation"
     );
-    assert_eq!(report["stream"]["samples"], 1997);
+    assert_eq!(report["stream"]["samples"], 1497);
     assert_eq!(report["stream"]["bit_exact"], true);
     assert!(value(&report["stream"]["bound_used"]) < 1.0);
 

@@ -100,8 +100,8 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let data = synth::generate(&synth::Options {
         channels: CHANNELS,
         outputs: 2,
-        samples: 4000,
-        test_samples: 2000,
+        samples: 3000,
+        test_samples: 1500,
         seed: args.seed,
         ..synth::Options::new(Kind::Array)
     })?;
@@ -311,7 +311,7 @@ fn words(args: &Args, report: &Report<'_>) -> String {
     }
     let (folder, chosen, stream) = (args.out.display(), report.chosen, &report.stream);
     format!(
-        "A sensor array: 16 inputs, 2 outputs, 4000 samples to learn from, 2000 to test on. Memory 4, degree 3; the\n\
+        "A sensor array: 16 inputs, 2 outputs, 3000 samples to learn from, 1500 to test on. Memory 4, degree 3; the\n\
          full model sees all inputs, the heads of the ensembles four neighbours each.\n\n\
          {}\n\
          NRMSE: error as a part of the output's standard deviation. From full: distance from the full model.\n\
