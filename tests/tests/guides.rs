@@ -1,8 +1,8 @@
 //! Every command of README.md and of the guides in `docs/` is executed: here, in a folder with small data, or by
 //! `.ci/run`, which then has the very line.
 //!
-//! A block with a language and a file name (` ```c main.c `) is that file. Commands that need an emulated board are left
-//! out where QEMU is missing, unless THA_REQUIRE_QEMU is set.
+//! A block with a language and a file name (` ```c main.c `) is that file. Commands on an emulated board may find that QEMU
+//! or the Rust target is missing, unless THA_REQUIRE_QEMU is set.
 
 use ndarray::Array2;
 use std::path::Path;
@@ -59,19 +59,16 @@ fn is_command(line: &str) -> bool {
         .any(|start| line.starts_with(start))
 }
 
-fn qemu() -> bool {
-    std::env::var_os("THA_REQUIRE_QEMU").is_some()
-        || std::process::Command::new("qemu-system-arm").arg("--version").output().is_ok()
-}
-
 #[test]
 fn every_command_is_executed() {
     let ci = read(&root().join(".ci/run"));
     // Alone on its line, but for variables before it and a pipe after it.
     let in_ci = |command: &str| {
         let rest = |line: &str| line.find(command).map(|at| line[at + command.len()..].trim().to_owned());
-        ci.lines().filter_map(rest).any(|rest| rest.is_empty() || rest.starts_with('|'))
+        let lines = ci.lines().filter(|line| !line.trim_start().starts_with('#'));
+        lines.filter_map(rest).any(|rest| rest.is_empty() || rest.starts_with('|'))
     };
+    let require_qemu = std::env::var_os("THA_REQUIRE_QEMU").is_some();
     let mut executed = 0;
     for (name, blocks) in guides() {
         let bench = bench();
@@ -91,14 +88,18 @@ fn every_command_is_executed() {
                 let program = command.split_whitespace().next().unwrap_or_default();
                 if ELSEWHERE.contains(&program) {
                     assert!(in_ci(&command), "{place}: `{command}` is neither run here nor by .ci/run");
-                } else if command.contains("--target cortex") && !qemu() {
-                    println!("note: {place}: qemu-system-arm is not installed; skipped: {command}");
                 } else if command.starts_with("tha-train tune") && !has_tune {
                     println!("note: {place}: there is no tune yet; skipped: {command}");
                 } else {
                     let output = bench.run(&command);
                     let said = String::from_utf8_lossy(&output.stderr);
-                    assert!(output.status.success(), "{place}: {command}: {said}");
+                    let skip =
+                        command.contains("--target cortex") && said.contains(" is missing") && !require_qemu;
+                    if skip {
+                        println!("note: {place}: {command}: {said}skipped");
+                    } else {
+                        assert!(output.status.success(), "{place}: {command}: {said}");
+                    }
                     executed += 1;
                 }
             }
