@@ -4,6 +4,7 @@ use crate::random::Random;
 use std::path::Path;
 use tha_core::build::ModelSpec;
 use tha_core::{Capacities, Model, ParseError, Shape};
+use tha_train::host::refusal;
 use tha_train::model::ModelError;
 
 /// A model file that has been checked.
@@ -21,7 +22,7 @@ impl ModelFile {
     pub fn read(path: &Path) -> Result<Self, ModelError> {
         let name = path.display().to_string();
         let bytes = std::fs::read(path)
-            .map_err(|error| ModelError::Unreadable { path: name.clone(), reason: error.to_string() })?;
+            .map_err(|error| ModelError::Unreadable { path: name.clone(), reason: refusal(&error) })?;
         Self::new(&bytes).map_err(|reason| ModelError::Refused { path: name, reason })
     }
 

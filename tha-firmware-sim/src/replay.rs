@@ -27,7 +27,7 @@ pub enum ReplayError {
     #[error("the simulator has no room for the model: {0}")]
     Capacity(#[from] CapacityError),
     /// The recording is too short.
-    #[error("the longest record has {found} samples; at least {needed} are needed")]
+    #[error("the longest record has {found} samples, at least {needed} are needed; use a longer recording")]
     TooShort {
         /// Samples of the longest record.
         found: usize,

@@ -129,7 +129,7 @@ fn bad_input_is_one_line_and_exit_code_2() {
     for (line, expected) in [
         ("", "no command given"),
         ("run", "MODEL"),
-        ("run m.tha", "no data given"),
+        ("run m.tha", "<DATA>"),
         ("run m.tha d.csv --target z80", "z80"),
         ("run no.tha d.csv", "no.tha"),
         ("run junk.tha d.csv", "junk.tha"),

@@ -1,4 +1,23 @@
-//! What the operating system says about memory, where it says anything.
+//! What the operating system says: about memory, where it says anything, and about files it refuses.
+
+use std::io;
+
+/// The operating system's words about a file, and the remedy where there is one.
+pub fn refusal(error: &io::Error) -> String {
+    use io::ErrorKind::{
+        IsADirectory, NotADirectory, NotFound, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem,
+        StorageFull,
+    };
+    let remedy = match error.kind() {
+        NotFound | NotADirectory => "check the path",
+        IsADirectory => "name a file",
+        PermissionDenied => "check the permissions",
+        ReadOnlyFilesystem => "choose another place",
+        StorageFull | QuotaExceeded => "make room or choose another place",
+        _ => return error.to_string(),
+    };
+    format!("{error}; {remedy}")
+}
 
 /// Largest resident memory of this process so far, in MiB (Linux).
 pub fn peak_rss_mb() -> Option<f64> {
@@ -18,6 +37,15 @@ fn kilobytes(file: &str, field: &str) -> Option<u64> {
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
+    #[test]
+    fn a_refusal_names_the_remedy() {
+        let missing = std::fs::read("no/such/file").unwrap_err();
+        assert!(super::refusal(&missing).ends_with("; check the path"));
+        let full = std::io::Error::from_raw_os_error(28);
+        assert!(super::refusal(&full).contains("make room"));
+        assert_eq!(super::refusal(&std::io::Error::other("odd")), "odd");
+    }
+
     #[test]
     fn linux_tells_both() {
         assert!(super::peak_rss_mb().unwrap() > 1.0);

@@ -18,3 +18,4 @@ pub mod solve;
 pub mod study;
 pub mod synth;
 pub mod tt;
+pub mod tune;

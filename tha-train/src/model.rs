@@ -4,6 +4,7 @@
 //! device's stream is measured against.
 
 use crate::data::{Columns, Dataset, InputMap, OutputMap, Scaling};
+use crate::host::refusal;
 use crate::metrics::Metrics;
 use crate::tt::{Core, TensorTrain};
 use nalgebra::DMatrix;
@@ -64,7 +65,7 @@ impl Model {
     pub fn read(path: &Path) -> Result<Self, ModelError> {
         let name = path.display().to_string();
         let bytes = std::fs::read(path)
-            .map_err(|error| ModelError::Unreadable { path: name.clone(), reason: error.to_string() })?;
+            .map_err(|error| ModelError::Unreadable { path: name.clone(), reason: refusal(&error) })?;
         let spec =
             ModelSpec::from_bytes(&bytes).map_err(|reason| ModelError::Refused { path: name, reason })?;
         Ok(Self::new(spec))

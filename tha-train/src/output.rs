@@ -1,6 +1,7 @@
 //! Files that appear whole or not at all: everything is written to temporary files beside the targets and renamed at
 //! the end.
 
+use crate::host::refusal;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
@@ -16,8 +17,12 @@ pub struct OutputError {
 }
 
 impl OutputError {
-    fn new(path: &Path, reason: impl ToString) -> Self {
-        Self { path: path.display().to_string(), reason: reason.to_string() }
+    fn new(path: &Path, error: &std::io::Error) -> Self {
+        Self::because(path, &refusal(error))
+    }
+
+    fn because(path: &Path, reason: &str) -> Self {
+        Self { path: path.display().to_string(), reason: reason.into() }
     }
 }
 
@@ -39,10 +44,14 @@ impl Staging {
     pub fn folder(&mut self, path: &Path) -> Result<(), OutputError> {
         let mut missing: Vec<&Path> = path.ancestors().take_while(|folder| !exists(folder)).collect();
         while let Some(folder) = missing.pop() {
-            std::fs::create_dir(folder).map_err(|error| OutputError::new(path, error))?;
+            std::fs::create_dir(folder).map_err(|error| OutputError::new(path, &error))?;
             self.made.push(folder.into());
         }
-        if path.is_dir() { Ok(()) } else { Err(OutputError::new(path, "it is not a directory")) }
+        if path.is_dir() {
+            Ok(())
+        } else {
+            Err(OutputError::because(path, "it is not a directory; name one"))
+        }
     }
 
     /// Writes one more file through `content`.
@@ -52,7 +61,7 @@ impl Staging {
         content: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
     ) -> Result<(), OutputError> {
         refuse_directory(path)?;
-        let refused = |error: std::io::Error| OutputError::new(path, error);
+        let refused = |error: std::io::Error| OutputError::new(path, &error);
         let temporary = temporary_beside(path).map_err(refused)?;
         let mut writer = BufWriter::with_capacity(1 << 18, temporary);
         content(&mut writer).map_err(refused)?;
@@ -64,10 +73,10 @@ impl Staging {
     /// Puts all files in place, once every one of them is safe on the disk.
     pub fn commit(mut self) -> Result<(), OutputError> {
         for (file, path) in &self.files {
-            file.as_file().sync_all().map_err(|error| OutputError::new(path, error))?;
+            file.as_file().sync_all().map_err(|error| OutputError::new(path, &error))?;
         }
         for (file, path) in std::mem::take(&mut self.files) {
-            file.persist(&path).map_err(|error| OutputError::new(&path, error.error))?;
+            file.persist(&path).map_err(|error| OutputError::new(&path, &error.error))?;
         }
         self.made.clear();
         Ok(())
@@ -87,14 +96,14 @@ impl Drop for Staging {
 /// Says early that a file cannot be written, before hours of work go into it.
 pub fn check_writable(path: &Path) -> Result<(), OutputError> {
     refuse_directory(path)?;
-    temporary_beside(path).map(drop).map_err(|error| OutputError::new(path, error))
+    temporary_beside(path).map(drop).map_err(|error| OutputError::new(path, &error))
 }
 
 /// Refuses to write over a file that the command reads.
 pub fn check_not_read<'a>(path: &Path, read: impl IntoIterator<Item = &'a Path>) -> Result<(), OutputError> {
     let same = |other: &Path| matches!((path.canonicalize(), other.canonicalize()), (Ok(a), Ok(b)) if a == b);
     if read.into_iter().any(same) {
-        return Err(OutputError::new(path, "it is read by this command; give another name"));
+        return Err(OutputError::because(path, "it is read by this command; give another name"));
     }
     Ok(())
 }
@@ -103,12 +112,12 @@ pub fn check_not_read<'a>(path: &Path, read: impl IntoIterator<Item = &'a Path>)
 pub fn check_folder(path: &Path) -> Result<(), OutputError> {
     let mut probe = Staging::new();
     probe.folder(path)?;
-    temporary_beside(&path.join("file")).map(drop).map_err(|error| OutputError::new(path, error))
+    temporary_beside(&path.join("file")).map(drop).map_err(|error| OutputError::new(path, &error))
 }
 
 fn refuse_directory(path: &Path) -> Result<(), OutputError> {
     if path.is_dir() {
-        return Err(OutputError::new(path, "it is a directory; give a file name"));
+        return Err(OutputError::because(path, "it is a directory; name a file"));
     }
     Ok(())
 }

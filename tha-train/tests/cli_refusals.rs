@@ -71,7 +71,7 @@ fn each_is_refused_in_one_line() {
         (data("--u junk.npy --y junk.npy"), "junk.npy"),
         (data("--u missing.npy --y junk.npy"), "missing.npy"),
         (data("."), "unknown kind of data file"),
-        ("fit --out m.tha".into(), "no data given"),
+        ("fit --out m.tha".into(), "<DATA>"),
         ("fit data/train.csv".into(), "--out"),
         (with("--memory 0"), "--memory"),
         (with("--memory 99999999"), "--memory"),

@@ -24,7 +24,7 @@ pub struct Files {
     #[arg(value_name = "MODEL")]
     pub model: PathBuf,
     /// Data file: .csv or .npz.
-    #[arg(value_name = "DATA")]
+    #[arg(value_name = "DATA", required_unless_present = "u")]
     pub data: Option<PathBuf>,
     /// Inputs as a .npy array, samples x channels, in place of DATA.
     #[arg(long, value_name = "FILE", conflicts_with = "data")]
@@ -41,7 +41,9 @@ impl Files {
         let source = match (&self.data, &self.u) {
             (Some(path), _) => Source::from_path(path)?,
             (None, Some(u)) => Source::Npy { u: u.clone(), y: self.y.clone() },
-            (None, None) => return Err(CliError::Usage("no data given; name a DATA file, or --u".into())),
+            (None, None) => {
+                return Err(CliError::Usage("no data given; name a DATA file, or --u FILE".into()));
+            }
         };
         let columns: Columns = model.batch().columns(with_outputs);
         let data = source.read(&columns)?;

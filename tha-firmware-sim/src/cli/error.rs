@@ -23,15 +23,3 @@ pub enum CliError {
     #[error("the terminal cannot be used: {0}; try --plain")]
     Terminal(#[from] std::io::Error),
 }
-
-/// The message of a usage error without the tips and the usage text that follow it: one line.
-pub(super) fn one_line(error: &clap::Error) -> String {
-    use clap::error::ErrorKind;
-    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        return "no command given; see tha-firmware-sim --help".into();
-    }
-    let text = error.to_string();
-    let message = text.split("\n\n").next().unwrap_or_default();
-    let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
-    format!("{}; see --help", line.strip_prefix("error: ").unwrap_or(&line))
-}

@@ -11,19 +11,20 @@ mod watch;
 
 pub use error::CliError;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
+use tha_train::cli::surface;
 
 /// Replays recordings through tha-core, on the host and on emulated Cortex-M boards, against the batch prediction.
 #[derive(Parser, Debug)]
-#[command(name = "tha-firmware-sim", version, max_term_width = 110, after_help = EXAMPLES)]
+#[command(name = "tha-firmware-sim", version = surface::VERSION, max_term_width = 110, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
 }
 
 const EXAMPLES: &str = "\
-Example:
+Examples:
   tha-firmware-sim run model.tha test.csv --target cortex-m4f
   tha-firmware-sim faults model.tha test.csv --seed 1
   tha-firmware-sim boards model.tha
@@ -36,7 +37,18 @@ enum Command {
     Boards(boards::Args),
     Watch(watch::Args),
     Soak(soak::Args),
+    #[command(
+        after_help = "Example:\n  tha-firmware-sim completions fish > ~/.config/fish/completions/tha-firmware-sim.fish"
+    )]
+    Completions(surface::CompletionsArgs),
+    #[command(
+        after_help = "Examples:\n  tha-firmware-sim man | man -l -\n  tha-firmware-sim man --out ~/.local/share/man/man1"
+    )]
+    Man(surface::ManArgs),
 }
+
+/// What to do first.
+const FIRST_STEPS: &str = "try tha-firmware-sim boards";
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
@@ -56,7 +68,7 @@ fn run() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Err(refusal) => {
-            eprintln!("tha-firmware-sim: {}", error::one_line(&refusal));
+            eprintln!("tha-firmware-sim: {}", surface::one_line(&refusal, "tha-firmware-sim", FIRST_STEPS));
             return ExitCode::from(2);
         }
     };
@@ -66,6 +78,14 @@ fn run() -> ExitCode {
         Command::Boards(args) => boards::run(&args),
         Command::Watch(args) => watch::run(&args),
         Command::Soak(args) => soak::run(&args),
+        Command::Completions(args) => {
+            surface::completions(&args, Cli::command());
+            Ok(true)
+        }
+        Command::Man(args) => match surface::man(&args, Cli::command()) {
+            Ok(()) => Ok(true),
+            Err(error) => Err(CliError::Usage(error.to_string())),
+        },
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,

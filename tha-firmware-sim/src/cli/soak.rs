@@ -40,7 +40,10 @@ pub(super) fn run(args: &Args) -> Result<bool, CliError> {
     };
     let (a, b) = (file.shape(), other.shape());
     if (a.inputs, a.outputs, a.memory) != (b.inputs, b.outputs, b.memory) {
-        return Err(CliError::Usage("--with: the models differ in inputs, outputs or memory".into()));
+        return Err(CliError::Usage(
+            "--with: the models differ in inputs, outputs or memory; swap with a model of the same shape"
+                .into(),
+        ));
     }
     let start = Instant::now();
     let mut said = start;

@@ -28,8 +28,10 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<bool, CliError> {
-    if args.speed.is_some_and(|speed| !(speed > 0.0 && speed.is_finite())) {
-        return Err(CliError::Usage("--speed: expected a positive number of samples per second".into()));
+    if let Some(speed) = args.speed.filter(|speed| !(*speed > 0.0 && speed.is_finite())) {
+        return Err(CliError::Usage(format!(
+            "--speed: {speed} is out of range; expected samples per second above 0"
+        )));
     }
     // A recording without outputs can be watched too, if only the prediction.
     let (file, data) = args.files.read(true).or_else(|_| args.files.read(false))?;

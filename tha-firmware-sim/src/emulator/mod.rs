@@ -82,7 +82,9 @@ pub enum EmulatorError {
         remedy: String,
     },
     /// The Rust target cannot be installed.
-    #[error("the Rust target {target} is missing and `rustup target add {target}` failed: {log}")]
+    #[error(
+        "the Rust target {target} is missing and `rustup target add {target}` failed: {log}; install it, or use --target host"
+    )]
     Target {
         /// The Rust target.
         target: &'static str,

@@ -32,7 +32,7 @@ pub enum AnalysisError {
         ensemble: usize,
     },
     /// No sample has a whole lag window.
-    #[error("no sample has {memory} samples of history; the analysis needs at least one")]
+    #[error("no sample has a window of {memory} samples; use a longer recording")]
     Empty {
         /// M.
         memory: usize,

@@ -1,7 +1,8 @@
 //! Arguments that several commands share.
 
 use super::error::CliError;
-use crate::data::{Columns, Source};
+use crate::data::{Columns, Dataset, Source};
+use crate::fit::Judge;
 use clap::Args;
 use std::path::{Path, PathBuf};
 
@@ -38,7 +39,7 @@ impl Threads {
 #[derive(Args, Clone, Debug)]
 pub struct DataArgs {
     /// Data file: .csv or .npz.
-    #[arg(value_name = "DATA")]
+    #[arg(value_name = "DATA", required_unless_present = "u")]
     pub data: Option<PathBuf>,
     /// Inputs as a .npy array, samples x channels, in place of DATA.
     #[arg(long, value_name = "FILE", conflicts_with = "data")]
@@ -82,5 +83,39 @@ impl ColumnArgs {
             if names.is_empty() { vec![default.to_owned()] } else { names.to_vec() }
         };
         Columns::Patterns { inputs: given(&self.inputs, "u*"), outputs: given(&self.outputs, "y*") }
+    }
+}
+
+/// What a choice is judged on.
+#[derive(Args, Clone, Debug)]
+pub struct JudgeArgs {
+    /// Validation data in a file of its own.
+    #[arg(long, value_name = "DATA", conflicts_with_all = ["val_fraction", "folds"])]
+    pub val: Option<PathBuf>,
+    /// The last part of each record is for validation [default: 0.2].
+    #[arg(long, value_name = "F", conflicts_with = "folds")]
+    pub val_fraction: Option<f64>,
+    /// Contiguous blocks over all records, each validated by a fit to the others.
+    #[arg(long, value_name = "N")]
+    pub folds: Option<usize>,
+}
+
+impl JudgeArgs {
+    /// Reads the validation file, if there is one, with the channels of the data.
+    pub fn read(&self, data: &Dataset) -> Result<Option<Dataset>, CliError> {
+        let columns = Columns::Named { inputs: data.inputs.clone(), outputs: data.outputs.clone() };
+        match &self.val {
+            None => Ok(None),
+            Some(path) => Ok(Some(Source::from_path(path)?.read(&columns)?)),
+        }
+    }
+
+    /// The judge, with the data that [`JudgeArgs::read`] gave.
+    pub fn judge<'a>(&self, validation: Option<&'a Dataset>) -> Judge<'a> {
+        match (validation, self.folds) {
+            (Some(data), _) => Judge::Data(data),
+            (None, Some(count)) => Judge::Folds(count),
+            (None, None) => Judge::End(self.val_fraction.unwrap_or(0.2)),
+        }
     }
 }

@@ -50,15 +50,3 @@ impl CliError {
         matches!(self, Self::Interrupted | Self::Fit(FitError::Stopped))
     }
 }
-
-/// The message of a usage error without the tips and the usage text that follow it: one line.
-pub(super) fn one_line(error: &clap::Error) -> String {
-    use clap::error::ErrorKind;
-    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        return "no command given; see tha-train --help".into();
-    }
-    let text = error.to_string();
-    let message = text.split("\n\n").next().unwrap_or_default();
-    let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
-    format!("{}; see --help", line.strip_prefix("error: ").unwrap_or(&line))
-}

@@ -1,14 +1,13 @@
 //! `tha-train fit`: from a data file to a model file.
 
-use super::args::{ColumnArgs, DataArgs, Speech, Threads};
+use super::args::{ColumnArgs, DataArgs, JudgeArgs, Speech, Threads};
 use super::error::CliError;
 use super::fit_report::{self, Course};
 use super::interrupt;
 use super::speak::{self, Progress, figure};
 use super::subsets::strategy;
-use crate::data::{Columns, Dataset, Source};
 use crate::ensemble::{self, Combine, Summary};
-use crate::fit::{self, HeadReport, Judge, Options, Outcome};
+use crate::fit::{self, HeadReport, Options, Outcome};
 use crate::host;
 use crate::metrics::Metrics;
 use crate::output::{self, Staging};
@@ -54,15 +53,8 @@ pub(super) struct Args {
     /// Starts that are raced against each other [default: 12 for the full model, 1 for each head of an ensemble].
     #[arg(long, value_name = "N")]
     restarts: Option<usize>,
-    /// Validation data in a file of its own.
-    #[arg(long, value_name = "DATA", conflicts_with_all = ["val_fraction", "folds"])]
-    val: Option<PathBuf>,
-    /// The last part of each record is for validation [default: 0.2].
-    #[arg(long, value_name = "F", conflicts_with = "folds")]
-    val_fraction: Option<f64>,
-    /// Contiguous blocks over all records, each validated by a fit to the others.
-    #[arg(long, value_name = "N", conflicts_with = "no_refit")]
-    folds: Option<usize>,
+    #[command(flatten)]
+    judge: JudgeArgs,
     /// Train an ensemble of this many heads, each on a subset of the inputs (Tensor Head Averaging). Without it, one
     /// head on all inputs: the full model.
     #[arg(long, value_name = "K")]
@@ -88,7 +80,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "N")]
     budget_macs: Option<usize>,
     /// Keep the model that was chosen, without a refit on all of the data.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "folds")]
     no_refit: bool,
     /// What the model does with inputs outside their training range.
     #[arg(long, value_enum, default_value_t = RangeArg::Pass)]
@@ -207,42 +199,28 @@ impl Args {
             budget_macs: self.budget_macs,
         }))
     }
-
-    fn judge<'a>(&self, validation: Option<&'a Dataset>) -> Judge<'a> {
-        match (validation, self.folds) {
-            (Some(data), _) => Judge::Data(data),
-            (None, Some(count)) => Judge::Folds(count),
-            (None, None) => Judge::End(self.val_fraction.unwrap_or(0.2)),
-        }
-    }
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let start = Instant::now();
     args.threads.apply();
     let options = args.options();
-    options.check(args.judge(None))?;
+    options.check(args.judge.judge(None))?;
     for path in [Some(&args.out), args.report.as_ref()].into_iter().flatten() {
         output::check_writable(path)?;
-        output::check_not_read(path, args.data.files().chain(args.val.as_deref()))?;
+        output::check_not_read(path, args.data.files().chain(args.judge.val.as_deref()))?;
     }
     if args.report.as_ref() == Some(&args.out) {
         let name = args.out.display();
         return Err(CliError::Usage(format!("--report: {name} is where the model goes; give another name")));
     }
     let data = args.data.source()?.read(&args.columns.columns())?;
-    let validation = match &args.val {
-        None => None,
-        Some(path) => Some(
-            Source::from_path(path)?
-                .read(&Columns::Named { inputs: data.inputs.clone(), outputs: data.outputs.clone() })?,
-        ),
-    };
+    let validation = args.judge.read(&data)?;
     data.check_memory(args.memory)?;
 
     let progress = Progress::new(args.speech, data.warnings());
     let watch = Watch { progress: &progress, course: Course::default() };
-    let judge = args.judge(validation.as_ref());
+    let judge = args.judge.judge(validation.as_ref());
     let (outcome, summary) = match args.ensemble(&data.inputs)? {
         None => (fit::fit(&data, judge, &options, &watch)?, None),
         Some(ensemble) => {

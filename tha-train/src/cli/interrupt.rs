@@ -1,5 +1,6 @@
-//! Ctrl-C. Long work asks [`requested`] and returns; what does not ask is ended after a short grace. Output files are
-//! only ever put in place under [`writing`], so an end never comes in the middle of one.
+//! Ctrl-C. Long work asks [`requested`] and returns; what does not ask is ended after a short grace, or, where it has
+//! something to say first ([`wait_for_me`]), at the second Ctrl-C. Output files are only ever put in place under
+//! [`writing`], so an end never comes in the middle of one.
 
 use super::error::CliError;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,13 +13,18 @@ pub const EXIT_CODE: u8 = 130;
 const GRACE: Duration = Duration::from_millis(700);
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
+static WAITING: AtomicBool = AtomicBool::new(false);
 static SAID: AtomicBool = AtomicBool::new(false);
 static WRITING: Mutex<()> = Mutex::new(());
 
 /// Catches Ctrl-C from now on.
 pub(super) fn install() {
     let handler = || {
-        REQUESTED.store(true, Ordering::Relaxed);
+        let first = !REQUESTED.swap(true, Ordering::Relaxed);
+        if first && WAITING.load(Ordering::Relaxed) {
+            eprintln!("tha-train: stopping with what is done; Ctrl-C again to end at once");
+            return;
+        }
         std::thread::sleep(GRACE);
         let _not_while_writing = writing();
         say();
@@ -26,6 +32,11 @@ pub(super) fn install() {
     };
     // Without a handler Ctrl-C still ends the process; only a temporary file may then stay behind.
     let _ = ctrlc::set_handler(handler);
+}
+
+/// From now on the first Ctrl-C only asks: the command ends by itself, with what it has.
+pub(super) fn wait_for_me() {
+    WAITING.store(true, Ordering::Relaxed);
 }
 
 /// Says once that the command was interrupted: the handler and the command may both come to it.

@@ -13,31 +13,36 @@ mod interrupt;
 mod predict;
 mod speak;
 mod subsets;
+pub mod surface;
 mod synth;
+mod tune;
 
 pub use error::CliError;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
 /// Identifies nonlinear dynamic systems from recorded inputs and outputs as Volterra tensor networks, for
 /// microcontrollers.
 #[derive(Parser, Debug)]
-#[command(name = "tha-train", version, max_term_width = 110, after_help = EXAMPLES)]
+#[command(name = "tha-train", version = surface::VERSION, max_term_width = 110, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
 }
 
 const EXAMPLES: &str = "\
-Example:
+Examples:
+  tha-train demo
   tha-train synth --kind volterra --out data
+  tha-train tune data/train.csv --minutes 1
   tha-train fit data/train.csv --out model.tha --memory 4
   tha-train evaluate model.tha data/test.csv";
 
 #[derive(Subcommand, Debug)]
 enum Command {
     Fit(Box<fit::Args>),
+    Tune(Box<tune::Args>),
     Predict(predict::Args),
     Evaluate(evaluate::Args),
     Analyze(analyze::Args),
@@ -45,7 +50,18 @@ enum Command {
     Export(export::Args),
     Synth(synth::Args),
     Demo(demo::Args),
+    #[command(
+        after_help = "Example:\n  tha-train completions bash > ~/.local/share/bash-completion/completions/tha-train"
+    )]
+    Completions(surface::CompletionsArgs),
+    #[command(
+        after_help = "Examples:\n  tha-train man | man -l -\n  tha-train man --out ~/.local/share/man/man1"
+    )]
+    Man(surface::ManArgs),
 }
+
+/// What to do first.
+const FIRST_STEPS: &str = "try tha-train demo";
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
@@ -66,12 +82,13 @@ fn run() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Err(refusal) => {
-            eprintln!("tha-train: {}", error::one_line(&refusal));
+            eprintln!("tha-train: {}", surface::one_line(&refusal, "tha-train", FIRST_STEPS));
             return ExitCode::from(2);
         }
     };
     let result = match cli.command {
         Command::Fit(args) => fit::run(&args),
+        Command::Tune(args) => tune::run(&args),
         Command::Predict(args) => predict::run(&args),
         Command::Evaluate(args) => evaluate::run(&args),
         Command::Analyze(args) => analyze::run(&args),
@@ -79,6 +96,11 @@ fn run() -> ExitCode {
         Command::Export(args) => export::run(&args),
         Command::Synth(args) => synth::run(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::Completions(args) => {
+            surface::completions(&args, Cli::command());
+            Ok(())
+        }
+        Command::Man(args) => surface::man(&args, Cli::command()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -22,7 +22,10 @@ const PLAIN_EVERY: Duration = Duration::from_secs(1);
 
 impl Progress {
     pub(super) fn new(speech: Speech, warnings: Vec<String>) -> Self {
-        let bar = (!speech.quiet && std::io::stderr().is_terminal()).then(|| {
+        // A terminal that cannot move its cursor gets plain lines.
+        let moving =
+            std::io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+        let bar = (!speech.quiet && moving).then(|| {
             let bar = ProgressBar::new_spinner();
             if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {wide_msg}") {
                 bar.set_style(style);
@@ -69,7 +72,7 @@ impl Progress {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -2,6 +2,7 @@
 
 use super::error::CliError;
 use crate::ensemble::Strategy;
+use crate::host::refusal;
 use serde_json::Value;
 
 /// The strategy that is meant, for inputs of these names.
@@ -14,7 +15,7 @@ pub(super) fn strategy(text: &str, inputs: &[String]) -> Result<Strategy, CliErr
         _ => match text.strip_prefix("file:") {
             Some(path) => from_file(path, inputs).map(Strategy::Given),
             None => Err(CliError::Usage(format!(
-                "--subsets: '{text}' is not random, weighted, covering, adaptive or file:PATH"
+                "--subsets: '{text}' is no strategy; expected random, weighted, covering, adaptive or file:PATH"
             ))),
         },
     }
@@ -23,7 +24,8 @@ pub(super) fn strategy(text: &str, inputs: &[String]) -> Result<Strategy, CliErr
 fn from_file(path: &str, inputs: &[String]) -> Result<Vec<Vec<usize>>, CliError> {
     let refuse = |finding: String| CliError::Usage(format!("{path}: {finding}"));
     let expected = "expected a JSON list of lists of input names or indices from 0";
-    let text = std::fs::read_to_string(path).map_err(|error| refuse(format!("cannot be read: {error}")))?;
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| refuse(format!("cannot be read: {}", refusal(&error))))?;
     let value: Value = serde_json::from_str(&text).map_err(|error| refuse(format!("{error}; {expected}")))?;
     let Value::Array(lists) = value else { return Err(refuse(expected.into())) };
     let index = |k: usize, item: &Value| {
@@ -50,7 +52,10 @@ fn from_file(path: &str, inputs: &[String]) -> Result<Vec<Vec<usize>>, CliError>
         subset.sort_unstable();
         subset.dedup();
         if subset.is_empty() || subset.len() < items.len() {
-            return Err(refuse(format!("list {} is empty or names an input twice", k + 1)));
+            return Err(refuse(format!(
+                "list {} is empty or names an input twice; name each input once",
+                k + 1
+            )));
         }
         subsets.push(subset);
     }

@@ -84,7 +84,7 @@ fn refused(path: &str, error: csv::Error, line_of: impl Fn(u64) -> u64) -> DataE
             found: *len,
             expected: *expected_len,
         },
-        csv::ErrorKind::Io(reason) => DataError::Unreadable { path, reason: reason.to_string() },
+        csv::ErrorKind::Io(reason) => DataError::Unreadable { path, reason: crate::host::refusal(reason) },
         _ => DataError::Unreadable { path, reason: error.to_string() },
     }
 }

@@ -12,8 +12,10 @@ use std::path::Path;
 /// Reads `.npz`.
 pub(super) fn read_npz(file: &Path, columns: &Columns) -> Result<Dataset, DataError> {
     let path = &*file.display().to_string();
-    let unreadable =
-        |error: ReadNpzError| DataError::Unreadable { path: path.into(), reason: error.to_string() };
+    let unreadable = |error: ReadNpzError| DataError::Unreadable {
+        path: path.into(),
+        reason: format!("{error}; save it again with numpy.savez"),
+    };
     let mut archive = NpzReader::new(open(file)?).map_err(unreadable)?;
     let members = archive.names().map_err(unreadable)?;
     let mut array = |name: &'static str| -> Result<Option<Table>, DataError> {
@@ -51,7 +53,7 @@ pub(super) fn read_npy(u: &Path, y: Option<&Path>, columns: &Columns) -> Result<
 fn open(path: &Path) -> Result<File, DataError> {
     File::open(path).map_err(|error| DataError::Unreadable {
         path: path.display().to_string(),
-        reason: error.to_string(),
+        reason: crate::host::refusal(&error),
     })
 }
 
@@ -182,9 +184,17 @@ fn names(columns: &Columns, u: &Table, y: Option<&Table>) -> Result<(Vec<String>
         if found == names.len() {
             return Ok(names.to_vec());
         }
-        Err(format!("array '{}' has {found} columns, but the model has {} channels", table.name, names.len()))
+        Err(format!(
+            "array '{}' has {found} columns, but {} are needed; give the channels of the model, in its order",
+            table.name,
+            names.len()
+        ))
     };
-    let outputs = || y.ok_or_else(|| "no array 'y'; the outputs are needed here".to_owned());
+    let outputs = || {
+        y.ok_or_else(|| {
+            "no array 'y'; the outputs are needed here: add it to the archive, or give --y".to_owned()
+        })
+    };
     match columns {
         Columns::Patterns { .. } if *columns != Columns::default() => {
             Err("arrays have no column names; leave --inputs and --outputs out".into())

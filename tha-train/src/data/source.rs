@@ -1,6 +1,7 @@
 //! Where a data set is read from.
 
 use super::{Columns, DataError, Dataset, csv_file, npy_file};
+use crate::host::refusal;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -36,10 +37,8 @@ impl Source {
         match self {
             Self::Csv(path) => {
                 let name = path.display().to_string();
-                let file = File::open(path).map_err(|error| DataError::Unreadable {
-                    path: name.clone(),
-                    reason: error.to_string(),
-                })?;
+                let file = File::open(path)
+                    .map_err(|error| DataError::Unreadable { path: name.clone(), reason: refusal(&error) })?;
                 csv_file::read(&name, file, columns)
             }
             Self::Npz(path) => npy_file::read_npz(path, columns),

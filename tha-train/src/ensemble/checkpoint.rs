@@ -4,9 +4,11 @@
 //! loaded is what would have been computed, and the model comes out with the same bytes.
 
 use crate::fit::FitError;
+use crate::host::refusal;
 use crate::output::Staging;
 use crate::solve::Fit;
 use crate::tt::{Core, TensorTrain};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,7 +20,7 @@ pub struct Checkpoint {
 }
 
 /// What `run.json` says: settings by name, among them the hash of the data.
-pub(super) type Identity = BTreeMap<String, String>;
+pub(crate) type Identity = BTreeMap<String, String>;
 
 #[derive(Serialize, Deserialize)]
 struct StoredCore {
@@ -46,9 +48,10 @@ struct Entry {
 
 impl Checkpoint {
     /// Opens or makes the folder for a run; one that belongs to another run is refused with the difference.
-    pub(super) fn open(folder: &Path, identity: &Identity) -> Result<Self, FitError> {
+    pub(crate) fn open(folder: &Path, identity: &Identity) -> Result<Self, FitError> {
         let refuse = |reason: String| FitError::Checkpoint { folder: folder.display().to_string(), reason };
-        std::fs::create_dir_all(folder).map_err(|error| refuse(format!("cannot be made: {error}")))?;
+        std::fs::create_dir_all(folder)
+            .map_err(|error| refuse(format!("cannot be made: {}; use another folder", refusal(&error))))?;
         let path = folder.join("run.json");
         match std::fs::read(&path) {
             Ok(bytes) => {
@@ -73,7 +76,7 @@ impl Checkpoint {
                 staging.write(&path, |to| to.write_all(&text)).map_err(|error| refuse(error.to_string()))?;
                 staging.commit().map_err(|error| refuse(error.to_string()))?;
             }
-            Err(error) => return Err(refuse(format!("run.json cannot be read: {error}"))),
+            Err(error) => return Err(refuse(format!("run.json cannot be read: {}", refusal(&error)))),
         }
         Ok(Self { folder: folder.into() })
     }
@@ -84,7 +87,7 @@ impl Checkpoint {
 
     /// What was stored for a stage, if it is there, whole and of the same inputs.
     pub(super) fn load(&self, stage: &str, inputs: &[usize]) -> Option<Vec<Fit>> {
-        let entry: Entry = postcard::from_bytes(&std::fs::read(self.path(stage)).ok()?).ok()?;
+        let entry: Entry = self.load_value(stage)?;
         let fit = |fit: StoredFit| {
             let core =
                 |core: StoredCore| Core { left: core.left, q: core.q, right: core.right, data: core.data };
@@ -120,10 +123,19 @@ impl Checkpoint {
             train_residual: fit.train_residual,
             validation_residual: fit.validation_residual,
         };
+        self.store_value(stage, &Entry { inputs: inputs.to_vec(), fits: fits.iter().map(fit).collect() })
+    }
+
+    /// What was stored under a name, if it is there and whole.
+    pub(crate) fn load_value<T: DeserializeOwned>(&self, stage: &str) -> Option<T> {
+        postcard::from_bytes(&std::fs::read(self.path(stage)).ok()?).ok()
+    }
+
+    /// Stores a value under a name; the file appears whole or not at all.
+    pub(crate) fn store_value(&self, stage: &str, value: &impl Serialize) -> Result<(), FitError> {
         let refuse =
             |reason: String| FitError::Checkpoint { folder: self.folder.display().to_string(), reason };
-        let entry = Entry { inputs: inputs.to_vec(), fits: fits.iter().map(fit).collect() };
-        let bytes = postcard::to_allocvec(&entry).map_err(|error| refuse(error.to_string()))?;
+        let bytes = postcard::to_allocvec(value).map_err(|error| refuse(error.to_string()))?;
         let mut staging = Staging::new();
         staging
             .write(&self.path(stage), |to| to.write_all(&bytes))

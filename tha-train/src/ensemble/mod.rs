@@ -11,7 +11,7 @@
 //! model file and the code on the device are the same for all three: a weighted sum.
 
 mod additive;
-mod checkpoint;
+pub(crate) mod checkpoint;
 mod heads;
 mod hint;
 mod joint;

@@ -5,14 +5,14 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-type Drawn = Result<(), Box<dyn std::error::Error>>;
+pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+pub(super) type Drawn = Result<(), Box<dyn std::error::Error>>;
 
 const FONT: &str = "sans-serif";
 /// The backend divides by 1.24.
-const TEXT: u32 = 16;
+pub(super) const TEXT: u32 = 16;
 /// Numbers at axes.
-const SMALL: u32 = 14;
+pub(super) const SMALL: u32 = 14;
 
 /// One line of a plot.
 pub(crate) struct Series {
@@ -53,7 +53,7 @@ pub(crate) struct Bar {
     pub note: String,
 }
 
-fn svg(size: (u32, u32), draw: impl FnOnce(&Area<'_>) -> Drawn) -> String {
+pub(super) fn svg(size: (u32, u32), draw: impl FnOnce(&Area<'_>) -> Drawn) -> String {
     let mut text = String::new();
     let result = {
         let area = SVGBackend::with_string(&mut text, size).into_drawing_area();
@@ -67,7 +67,7 @@ fn svg(size: (u32, u32), draw: impl FnOnce(&Area<'_>) -> Drawn) -> String {
     }
 }
 
-fn text(size: u32, paint: Paint, h: HPos, v: VPos) -> TextStyle<'static> {
+pub(super) fn text(size: u32, paint: Paint, h: HPos, v: VPos) -> TextStyle<'static> {
     let mut style = TextStyle::from((FONT, size)).pos(Pos::new(h, v));
     style.color = paint.light.to_backend_color();
     style
@@ -92,7 +92,7 @@ pub(crate) fn short(value: f64) -> String {
 }
 
 /// A number at an axis: as short as it can be.
-fn tick(value: f64) -> String {
+pub(super) fn tick(value: f64) -> String {
     let text = short((value * 1e9).round() / 1e9);
     if text.contains('.') && !text.contains('e') {
         text.trim_end_matches('0').trim_end_matches('.').into()
@@ -101,7 +101,7 @@ fn tick(value: f64) -> String {
     }
 }
 
-fn legend(area: &Area<'_>, series: &[Series]) -> Drawn {
+pub(super) fn legend(area: &Area<'_>, series: &[Series]) -> Drawn {
     let mut x = 62;
     for line in series.iter().filter(|line| !line.label.is_empty()) {
         area.draw(&Rectangle::new([(x, 11), (x + 18, 14)], line.paint.light.filled()))?;

@@ -10,11 +10,13 @@ mod page;
 mod palette;
 mod prediction_part;
 mod residual_part;
+mod scatter;
 mod theory_part;
 mod validation;
 
 pub(crate) use chart::{Lines, Series, lines};
-pub(crate) use palette::{SERIES, dark_rules};
+pub(crate) use palette::{BLUE, MUTED, ORANGE, SERIES, dark_rules};
+pub(crate) use scatter::{Cloud, Panel, scatter};
 
 use crate::analysis::Analysis;
 use crate::data::Dataset;

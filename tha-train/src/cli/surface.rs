@@ -1,0 +1,129 @@
+//! What the command lines of the workspace have in common: version, completions, manual pages, refusals in one line.
+
+use super::args::Speech;
+use super::error::CliError;
+use super::{interrupt, speak};
+use crate::output::Staging;
+use clap::error::ErrorKind;
+use clap_complete::Shell;
+use serde_json::json;
+use std::path::PathBuf;
+
+/// Version and commit.
+pub const VERSION: &str = env!("THA_VERSION");
+
+/// Print a completion script for a shell.
+#[derive(clap::Args, Debug)]
+pub struct CompletionsArgs {
+    /// The shell.
+    #[arg(value_enum, value_name = "SHELL")]
+    shell: Shell,
+    #[command(flatten)]
+    speech: Speech,
+}
+
+/// Print the manual page, or write one page per command.
+#[derive(clap::Args, Debug)]
+pub struct ManArgs {
+    /// Write one page per command into this folder.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    speech: Speech,
+}
+
+/// The completion script on standard output.
+pub fn completions(args: &CompletionsArgs, mut command: clap::Command) {
+    let name = command.get_name().to_owned();
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut command, name, &mut script);
+    let script = String::from_utf8_lossy(&script);
+    let object = json!({ "shell": args.shell.to_string(), "script": script });
+    speak::result(args.speech.json, &object, || script.to_string());
+}
+
+/// The main manual page on standard output, or all pages in a folder.
+pub fn man(args: &ManArgs, mut command: clap::Command) -> Result<(), CliError> {
+    command.build();
+    let Some(folder) = &args.out else {
+        let page = page(&command);
+        speak::result(args.speech.json, &json!({ "page": page }), || page.clone());
+        return Ok(());
+    };
+    let commands = command.get_subcommands().filter(|sub| sub.get_name() != "help");
+    let pages: Vec<(String, String)> = [&command]
+        .into_iter()
+        .chain(commands)
+        .map(|command| (format!("{}.1", name(command)), page(command)))
+        .collect();
+    let guard = interrupt::writing();
+    let mut staging = Staging::new();
+    staging.folder(folder)?;
+    let mut paths = Vec::new();
+    for (name, page) in &pages {
+        let path = folder.join(name);
+        staging.write(&path, |to| to.write_all(page.as_bytes()))?;
+        paths.push(path);
+    }
+    staging.commit()?;
+    drop(guard);
+    if args.speech.json || !args.speech.quiet {
+        let shown = || paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join("\n");
+        speak::result(args.speech.json, &json!({ "files": paths }), shown);
+    }
+    Ok(())
+}
+
+/// The name of a page: `tha-train-fit` for `tha-train fit`.
+fn name(command: &clap::Command) -> &str {
+    command.get_display_name().unwrap_or_else(|| command.get_name())
+}
+
+/// One manual page. The examples stand as they are, each on its line.
+fn page(command: &clap::Command) -> String {
+    let examples = command.get_after_help().map(ToString::to_string);
+    let title = name(command).to_owned();
+    let command = command.clone().version(VERSION).after_help(None::<&str>);
+    let mut text = Vec::new();
+    // Writing to memory does not fail.
+    let _ = clap_mangen::Man::new(command).title(title).source(format!("THA {VERSION}")).render(&mut text);
+    let mut text = String::from_utf8_lossy(&text).into_owned();
+    if let Some(examples) = examples {
+        text += ".SH EXAMPLES\n.nf\n";
+        for line in examples.lines().filter(|line| line.starts_with(' ')) {
+            text += &format!(
+                "{}\n",
+                line.trim_start().replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq")
+            );
+        }
+        text += ".fi\n";
+    }
+    text
+}
+
+/// A usage error as one line: the finding, the remedy where clap knows one, and where to read on.
+pub fn one_line(error: &clap::Error, program: &str, first_steps: &str) -> String {
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return format!("no command given; {first_steps}, or see {program} --help");
+    }
+    let text = error.to_string();
+    let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut parts = text.split("\n\n");
+    let message = joined(parts.next().unwrap_or_default());
+    let mut line = message.strip_prefix("error: ").unwrap_or(&message).to_owned();
+    // The tips about `--` before a value are of no use here: no argument of ours begins with a dash.
+    for tip in
+        text.lines().filter_map(|line| line.trim().strip_prefix("tip: ")).filter(|tip| !tip.contains("'-- "))
+    {
+        line += &format!("; {tip}");
+    }
+    let usage = text.lines().find_map(|line| line.strip_prefix("Usage: ")).unwrap_or(program);
+    if error.kind() == ErrorKind::MissingRequiredArgument {
+        line += &format!("; usage: {}", joined(usage));
+    }
+    let command: Vec<&str> = usage
+        .split_whitespace()
+        .take_while(|word| word.chars().all(|c| c.is_ascii_lowercase() || c == '-') && !word.starts_with('-'))
+        .collect();
+    format!("{line}; see {} --help", command.join(" "))
+}

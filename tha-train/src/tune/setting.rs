@@ -1,0 +1,171 @@
+//! One setting of `fit`: how it is named, what it costs, how it is fitted and which options ask for it.
+
+use crate::ensemble::{self, Combine, Strategy};
+use crate::fit;
+use crate::solve;
+use std::fmt;
+use tha_core::RangePolicy;
+
+/// Memory, degree and rank cap, and the heads of an ensemble. Everything else is as `fit` has it by default; the ridge
+/// and the rank below the cap are chosen inside every fit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// Memory M.
+    pub memory: usize,
+    /// Degree d.
+    pub degree: usize,
+    /// Largest rank.
+    pub max_rank: usize,
+    /// The heads; `None` for the full model.
+    pub heads: Option<Heads>,
+}
+
+/// The heads of an ensemble.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Heads {
+    /// K random subsets; `None` for a covering design, which finds K.
+    pub count: Option<usize>,
+    /// Inputs of each head.
+    pub subset_size: usize,
+    /// How the heads are combined.
+    pub combine: Combine,
+}
+
+impl Setting {
+    /// A short name, good for a file.
+    pub(super) fn key(&self) -> String {
+        let mut key = format!("m{}-d{}-r{}", self.memory, self.degree, self.max_rank);
+        if let Some(heads) = &self.heads {
+            let count = heads.count.map_or_else(|| "cover".into(), |count| format!("k{count}"));
+            key += &format!("-{count}-s{}-{}", heads.subset_size, heads.combine_name());
+        }
+        key
+    }
+
+    /// Coefficients of one head on `inputs` inputs at inner ranks of `rank`.
+    pub(super) fn parameters(&self, inputs: usize, outputs: usize, rank: usize) -> usize {
+        let q = inputs * self.memory + 1;
+        match self.degree {
+            1 => outputs * q,
+            d => q * rank * (outputs + 1) + (d - 2) * q * rank * rank,
+        }
+    }
+
+    /// Work of a fit, to an unknown factor: the square of the coefficients of every head.
+    pub(super) fn work(&self, inputs: usize, outputs: usize) -> f64 {
+        let head = |size: usize| (self.parameters(size, outputs, self.max_rank) as f64).powi(2);
+        match &self.heads {
+            None => head(inputs),
+            Some(heads) => {
+                heads.expected(inputs, self.degree)
+                    * head(heads.subset_size)
+                    * if heads.combine == Combine::Additive { 3.0 } else { 1.0 }
+            }
+        }
+    }
+
+    /// The options of a fit; `restarts` at most.
+    pub(super) fn fit_options(&self, seed: u64, restarts: usize, refit: bool) -> fit::Options {
+        // As the command line has it: the ensemble makes up for a head that could be a little better.
+        let usual = if self.heads.is_some() { 1 } else { solve::Options::default().restarts };
+        let solve = solve::Options {
+            degree: self.degree,
+            max_rank: self.max_rank,
+            restarts: usual.min(restarts),
+            seed,
+            ..solve::Options::default()
+        };
+        fit::Options { memory: self.memory, solve, refit, range: RangePolicy::Pass }
+    }
+
+    /// What `fit` is to be told, without data and output.
+    pub fn arguments(&self) -> Vec<String> {
+        let mut list = vec![
+            ("--memory", self.memory.to_string()),
+            ("--degree", self.degree.to_string()),
+            ("--max-rank", self.max_rank.to_string()),
+        ];
+        if let Some(heads) = &self.heads {
+            list.push(match heads.count {
+                Some(count) => ("--heads", count.to_string()),
+                None => ("--subsets", "covering".into()),
+            });
+            list.push(("--subset-size", heads.subset_size.to_string()));
+            list.push(("--combine", heads.combine_name().into()));
+        }
+        list.into_iter().flat_map(|(name, value)| [name.to_owned(), value]).collect()
+    }
+}
+
+impl Heads {
+    /// The word for the combination.
+    pub fn combine_name(&self) -> &'static str {
+        match self.combine {
+            Combine::Average => "average",
+            Combine::Stack => "stack",
+            Combine::Additive => "additive",
+        }
+    }
+
+    /// K, or about what a covering design of all sets of `degree` inputs will need.
+    pub(super) fn expected(&self, inputs: usize, degree: usize) -> f64 {
+        let choose = |n: usize, k: usize| (0..k).map(|i| (n - i) as f64 / (i + 1) as f64).product::<f64>();
+        let tuple = degree.min(self.subset_size);
+        self.count.map_or_else(
+            || 1.5 * choose(inputs, tuple) / choose(self.subset_size, tuple),
+            |count| count as f64,
+        )
+    }
+
+    /// The options of the ensemble.
+    pub(super) fn options(&self, flash: Option<usize>, macs: Option<usize>) -> ensemble::Options {
+        ensemble::Options {
+            heads: self.count,
+            subset_size: self.subset_size,
+            strategy: if self.count.is_some() { Strategy::Random } else { Strategy::Covering },
+            combine: self.combine,
+            checkpoint: None,
+            budget_flash: flash,
+            budget_macs: macs,
+        }
+    }
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "memory {}, degree {}", self.memory, self.degree)?;
+        if self.degree > 1 {
+            write!(f, ", rank {}", self.max_rank)?;
+        }
+        if let Some(heads) = &self.heads {
+            match heads.count {
+                Some(count) => write!(f, ", {count} heads")?,
+                None => write!(f, ", covering heads")?,
+            }
+            write!(f, " of {} inputs, {}", heads.subset_size, heads.combine_name())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_options_and_work() {
+        let full = Setting { memory: 4, degree: 3, max_rank: 2, heads: None };
+        assert_eq!(full.key(), "m4-d3-r2");
+        assert_eq!(full.arguments().join(" "), "--memory 4 --degree 3 --max-rank 2");
+        // q = 9: 1 x 9 x 2 + 2 x 9 x 2 + 2 x 9 x 1.
+        assert_eq!(full.parameters(2, 1, 2), 72);
+        let heads = Heads { count: None, subset_size: 4, combine: Combine::Additive };
+        assert_eq!(heads.expected(12, 2), 1.5 * 66.0 / 6.0);
+        let covering = Setting { heads: Some(heads), ..full.clone() };
+        assert_eq!(covering.key(), "m4-d3-r2-cover-s4-additive");
+        assert!(
+            covering.arguments().join(" ").ends_with("--subsets covering --subset-size 4 --combine additive")
+        );
+        assert_eq!(covering.to_string(), "memory 4, degree 3, rank 2, covering heads of 4 inputs, additive");
+    }
+}
