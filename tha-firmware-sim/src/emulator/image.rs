@@ -1,6 +1,6 @@
 //! Building the firmware images with the tool chain of the machine.
 
-use super::{ElfSizes, EmulatorError, Processor, qemu};
+use super::{ElfSizes, EmulatorError, Processor};
 use crate::model_file::ModelFile;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -53,7 +53,6 @@ const MICROBIT_RAM: usize = 16 << 10;
 /// # Errors
 /// [`EmulatorError`] with the compiler's words, or what to install.
 pub fn build(processor: Processor, setting: Setting) -> Result<Image, EmulatorError> {
-    qemu::check()?;
     make(processor, "replay", &["--features", "board"], None, setting)
 }
 
@@ -74,7 +73,6 @@ pub fn build_linked(processor: Processor, model: &ModelFile) -> Result<Image, Em
             return Err(EmulatorError::TooLarge { board, memory: "RAM", needed, room: MICROBIT_RAM });
         }
     }
-    qemu::check()?;
     make(processor, "replay", &["--features", "board"], Some(model), Setting::default())
 }
 
