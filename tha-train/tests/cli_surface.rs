@@ -31,6 +31,7 @@ fn every_command_explains_itself_and_refuses_in_one_line() {
         let help = bench.ok(&format!("{name} --help"));
         let example = help.split("Example").nth(1).unwrap_or_else(|| panic!("{name}: no example"));
         assert!(example.contains(&format!("\n  tha-train {name}")), "{name}: {example}");
+        assert!(example.lines().all(|line| line.len() <= 80), "a narrow terminal breaks it: {example}");
         assert!(bench.ok(&format!("{name} -h")).contains("Example"), "{name}");
         let refused = bench.run(&format!("{name} --no-such-flag"));
         let said = text(&refused.stderr);
@@ -101,9 +102,7 @@ fn completions_and_manual_pages() {
     let bench = Bench::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = bench.ok(&format!("completions {shell}"));
-        for word in ["tune", "budget-macs", "cortex"].into_iter().take(2) {
-            assert!(script.contains(word), "{shell}: {word}");
-        }
+        assert!(script.contains("tune") && script.contains("budget-macs"), "{shell}");
     }
     bench.ok("man --out pages -q");
     let pages = std::fs::read_dir(bench.path("pages")).unwrap().count();

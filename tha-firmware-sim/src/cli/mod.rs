@@ -37,9 +37,7 @@ enum Command {
     Boards(boards::Args),
     Watch(watch::Args),
     Soak(soak::Args),
-    #[command(
-        after_help = "Example:\n  tha-firmware-sim completions fish > ~/.config/fish/completions/tha-firmware-sim.fish"
-    )]
+    #[command(after_help = "Example:\n  tha-firmware-sim completions zsh > ~/.zfunc/_tha-firmware-sim")]
     Completions(surface::CompletionsArgs),
     #[command(
         after_help = "Examples:\n  tha-firmware-sim man | man -l -\n  tha-firmware-sim man --out ~/.local/share/man/man1"

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 /// Exit code 1: a theorem did not hold.
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "Example:\n  tha-train analyze --full full.tha --ensemble tha.tha data/train.csv --report report.html"
+    after_help = "Example:\n  tha-train analyze --full full.tha --ensemble tha.tha train.csv --report r.html"
 )]
 pub(super) struct Args {
     /// The full model: all inputs in one head.

@@ -100,8 +100,9 @@ pub(super) struct Args {
 const EXAMPLES: &str = "\
 Examples:
   tha-train fit data/train.csv --out model.tha --memory 4 --degree 3
-  tha-train fit plant.csv --inputs 'valve*,T_in' --outputs T_out --out plant.tha --folds 5 --range clamp
-  tha-train fit array.csv --out array.tha --heads 24 --subset-size 4 --combine additive --checkpoint run1
+  tha-train fit plant.csv --inputs 'valve*,T_in' --outputs T_out --out plant.tha
+  tha-train fit data/train.csv --out model.tha --folds 5 --range clamp
+  tha-train fit array.csv --out array.tha --heads 24 --combine additive
   tha-train fit --u u.npy --y y.npy --out model.tha --json";
 
 #[derive(clap::ValueEnum, Clone, Copy, Debug)]

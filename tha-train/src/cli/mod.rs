@@ -16,6 +16,7 @@ mod subsets;
 pub mod surface;
 mod synth;
 mod tune;
+mod tune_report;
 
 pub use error::CliError;
 
@@ -50,9 +51,7 @@ enum Command {
     Export(export::Args),
     Synth(synth::Args),
     Demo(demo::Args),
-    #[command(
-        after_help = "Example:\n  tha-train completions bash > ~/.local/share/bash-completion/completions/tha-train"
-    )]
+    #[command(after_help = "Example:\n  tha-train completions zsh > ~/.zfunc/_tha-train")]
     Completions(surface::CompletionsArgs),
     #[command(
         after_help = "Examples:\n  tha-train man | man -l -\n  tha-train man --out ~/.local/share/man/man1"

@@ -3,12 +3,12 @@
 use super::args::{ColumnArgs, DataArgs, JudgeArgs, Speech, Threads};
 use super::error::CliError;
 use super::interrupt;
-use super::speak::{self, Progress, count, figure};
+use super::speak::{self, Progress, figure};
+use super::tune_report::{Found, Report, words};
 use crate::fit::FitError;
 use crate::output::Staging;
-use crate::tune::{self, Point, Setting, Trial, Tuning};
-use serde::Serialize;
-use std::path::{Path, PathBuf};
+use crate::tune::{self, Setting, Trial};
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -26,14 +26,14 @@ use std::time::{Duration, Instant};
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     #[command(flatten)]
-    data: DataArgs,
+    pub data: DataArgs,
     #[command(flatten)]
-    columns: ColumnArgs,
+    pub columns: ColumnArgs,
     /// Folder for the front and for every finished fit.
     #[arg(long, value_name = "DIR", default_value = "tune")]
-    out: PathBuf,
+    pub out: PathBuf,
     #[command(flatten)]
-    judge: JudgeArgs,
+    pub judge: JudgeArgs,
     /// Stop after this time, with what there is [default: 10, or no limit with --trials].
     #[arg(long, value_name = "T")]
     minutes: Option<f64>,
@@ -50,17 +50,17 @@ pub(super) struct Args {
     #[arg(long, value_name = "R", default_value_t = 4)]
     max_rank: usize,
     /// Most heads of an ensemble; 0 for full models only.
-    #[arg(long, value_name = "K", default_value_t = 64)]
+    #[arg(long, value_name = "K", default_value_t = 128)]
     max_heads: usize,
     /// Only models whose file has at most so many bytes.
     #[arg(long, value_name = "BYTES")]
-    budget_flash: Option<usize>,
+    pub budget_flash: Option<usize>,
     /// Only models with at most so many multiply-accumulates per sample.
     #[arg(long, value_name = "N")]
-    budget_macs: Option<usize>,
+    pub budget_macs: Option<usize>,
     /// Seed of every fit.
     #[arg(long, value_name = "N", default_value_t = 0)]
-    seed: u64,
+    pub seed: u64,
     #[command(flatten)]
     threads: Threads,
     #[command(flatten)]
@@ -70,8 +70,9 @@ pub(super) struct Args {
 const EXAMPLES: &str = "\
 Examples:
   tha-train tune data/train.csv
-  tha-train tune plant.csv --inputs 'valve*,T_in' --outputs T_out --folds 5 --max-memory 64 --minutes 30
-  tha-train tune array.csv --budget-flash 16384 --trials 100 --out tuned --json";
+  tha-train tune plant.csv --inputs 'valve*,T_in' --outputs T_out --minutes 30
+  tha-train tune data/train.csv --folds 5 --max-memory 64 --out tuned
+  tha-train tune array.csv --budget-flash 16384 --trials 100 --json";
 
 const USUAL_MINUTES: f64 = 10.0;
 
@@ -174,211 +175,5 @@ impl tune::Watch for Watch<'_> {
 
     fn stop(&self) -> bool {
         interrupt::requested() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
-    }
-}
-
-/// The contents of front.json. No times: the same search gives the same bytes.
-#[derive(Serialize)]
-struct Found {
-    /// Points on a front, by rising flash.
-    front: Vec<Entry>,
-    /// Which of them is recommended, from 0.
-    recommended: Option<usize>,
-    /// Models that were fitted on all of the data and are on no front.
-    others: Vec<Entry>,
-    complete: bool,
-    fits: usize,
-    untried: usize,
-    failed: Vec<Failure>,
-    hint: Option<String>,
-}
-
-#[derive(Serialize)]
-struct Failure {
-    setting: String,
-    reason: String,
-}
-
-#[derive(Serialize)]
-struct Entry {
-    nrmse: f64,
-    relative_residual: f64,
-    flash_bytes: usize,
-    macs_per_sample: usize,
-    memory: usize,
-    degree: usize,
-    max_rank: usize,
-    ranks: Vec<usize>,
-    heads: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    subset_size: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    combine: Option<&'static str>,
-    on_flash_front: bool,
-    on_macs_front: bool,
-    fit: String,
-}
-
-impl Entry {
-    fn new(args: &Args, point: &Point) -> Self {
-        let Point { setting, trial, .. } = point;
-        Self {
-            nrmse: trial.nrmse,
-            relative_residual: trial.relative_residual,
-            flash_bytes: trial.flash_bytes,
-            macs_per_sample: trial.macs_per_sample,
-            memory: setting.memory,
-            degree: setting.degree,
-            max_rank: setting.max_rank,
-            ranks: trial.ranks.clone(),
-            heads: trial.heads,
-            subset_size: setting.heads.as_ref().map(|heads| heads.subset_size),
-            combine: setting.heads.as_ref().map(|heads| heads.combine_name()),
-            on_flash_front: point.on_flash_front,
-            on_macs_front: point.on_macs_front,
-            fit: command(args, setting),
-        }
-    }
-}
-
-impl Found {
-    fn new(args: &Args, tuning: &Tuning) -> Self {
-        let front: Vec<&Point> = tuning.points.iter().filter(|point| point.on_front()).collect();
-        Self {
-            recommended: front.iter().position(|point| point.recommended),
-            front: front.into_iter().map(|point| Entry::new(args, point)).collect(),
-            others: tuning
-                .points
-                .iter()
-                .filter(|point| !point.on_front())
-                .map(|p| Entry::new(args, p))
-                .collect(),
-            complete: tuning.complete,
-            fits: tuning.fits,
-            untried: tuning.untried.len(),
-            failed: tuning
-                .failures
-                .iter()
-                .map(|(setting, reason)| Failure { setting: setting.to_string(), reason: reason.clone() })
-                .collect(),
-            hint: tuning.hint.clone(),
-        }
-    }
-}
-
-/// What is printed as JSON.
-#[derive(Serialize)]
-struct Report<'a> {
-    #[serde(flatten)]
-    found: &'a Found,
-    seconds: f64,
-}
-
-/// The command that fits this setting, for a POSIX shell.
-fn command(args: &Args, setting: &Setting) -> String {
-    let mut words: Vec<String> = vec!["tha-train".into(), "fit".into()];
-    let path = |path: &Path| path.display().to_string();
-    words.extend(args.data.data.as_deref().map(path));
-    let mut option =
-        |name: &str, value: Option<String>| words.extend(value.into_iter().flat_map(|v| [name.into(), v]));
-    option("--u", args.data.u.as_deref().map(path));
-    option("--y", args.data.y.as_deref().map(path));
-    option("--inputs", (!args.columns.inputs.is_empty()).then(|| args.columns.inputs.join(",")));
-    option("--outputs", (!args.columns.outputs.is_empty()).then(|| args.columns.outputs.join(",")));
-    option("--val", args.judge.val.as_deref().map(path));
-    option("--val-fraction", args.judge.val_fraction.map(|fraction| fraction.to_string()));
-    option("--folds", args.judge.folds.map(|folds| folds.to_string()));
-    option("--seed", (args.seed != 0).then(|| args.seed.to_string()));
-    if setting.heads.is_some() {
-        option("--budget-flash", args.budget_flash.map(|budget| budget.to_string()));
-        option("--budget-macs", args.budget_macs.map(|budget| budget.to_string()));
-    }
-    words.extend(setting.arguments());
-    words.extend(["--out".into(), "model.tha".into()]);
-    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
-}
-
-/// A word that a POSIX shell takes as it is.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.into()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
-fn words(args: &Args, tuning: &Tuning, report: &Report<'_>) -> String {
-    let Found { front, recommended, .. } = report.found;
-    let head = ["", "NRMSE", "flash bytes", "MACs", "memory", "degree", "ranks", "heads", "combine", "front"];
-    let mut rows = vec![head.map(String::from).to_vec()];
-    for (k, entry) in front.iter().enumerate() {
-        let ranks: Vec<String> = entry.ranks.iter().map(ToString::to_string).collect();
-        let fronts = match (entry.on_flash_front, entry.on_macs_front) {
-            (true, true) => "both",
-            (true, false) => "flash",
-            _ => "MACs",
-        };
-        rows.push(vec![
-            format!("{}{}", k + 1, if *recommended == Some(k) { " *" } else { "" }),
-            figure(entry.nrmse),
-            entry.flash_bytes.to_string(),
-            entry.macs_per_sample.to_string(),
-            entry.memory.to_string(),
-            entry.degree.to_string(),
-            if ranks.is_empty() { "-".into() } else { ranks.join(" ") },
-            entry.subset_size.map_or_else(|| "full".into(), |size| format!("{} of {size}", entry.heads)),
-            entry.combine.unwrap_or("-").into(),
-            fronts.into(),
-        ]);
-    }
-    let mut text = String::new();
-    if !front.is_empty() {
-        text += &speak::table(&rows);
-        text += "\n";
-        for (k, entry) in front.iter().enumerate() {
-            text += &format!("{:>2}  {}\n", k + 1, entry.fit);
-        }
-        text += "\n";
-    }
-    if let Some(k) = recommended {
-        text += &format!("recommended: {}, the smallest within 5 % of the least error\n", k + 1);
-    }
-    if let Some(hint) = &tuning.hint {
-        text += &format!("hint: {hint}\n");
-    }
-    if !tuning.failures.is_empty() {
-        let (setting, reason) = &tuning.failures[0];
-        text += &format!(
-            "{} could not be fitted, the first: {setting}: {reason}\n",
-            count(tuning.failures.len(), "setting")
-        );
-    }
-    if !tuning.complete {
-        text += "stopped before the end";
-        if let Some(next) = tuning.untried.first() {
-            text += &format!("; not tried: {}, the next: {next}", count(tuning.untried.len(), "setting"));
-        }
-        text += "; the same command goes on from here\n";
-    }
-    let folder = args.out.display();
-    text + &format!(
-        "{}, {:.0} s; the front is in {folder}/front.json and {folder}/front.svg",
-        count(tuning.fits, "fit"),
-        report.seconds
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quoted;
-
-    #[test]
-    fn words_a_shell_takes_as_they_are() {
-        assert_eq!(quoted("data/train-1.csv"), "data/train-1.csv");
-        assert_eq!(quoted("valve*,T"), "'valve*,T'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-        assert_eq!(quoted(""), "''");
-        assert_eq!(quoted("~/x"), "'~/x'");
     }
 }

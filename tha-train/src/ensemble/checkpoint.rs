@@ -3,7 +3,7 @@
 //! A folder belongs to one run: `run.json` says to which data and options. Everything is deterministic, so what is
 //! loaded is what would have been computed, and the model comes out with the same bytes.
 
-use crate::fit::FitError;
+use crate::fit::{FitError, Judge};
 use crate::host::refusal;
 use crate::output::Staging;
 use crate::solve::Fit;
@@ -21,6 +21,15 @@ pub struct Checkpoint {
 
 /// What `run.json` says: settings by name, among them the hash of the data.
 pub(crate) type Identity = BTreeMap<String, String>;
+
+/// A judge in an identity.
+pub(crate) fn judge_in_words(judge: Judge<'_>) -> String {
+    match judge {
+        Judge::End(fraction) => format!("the last {fraction} of each record"),
+        Judge::Folds(count) => format!("{count} folds"),
+        Judge::Data(other) => format!("data {:016x}", other.fingerprint()),
+    }
+}
 
 #[derive(Serialize, Deserialize)]
 struct StoredCore {

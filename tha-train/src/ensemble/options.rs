@@ -1,6 +1,6 @@
 //! What an ensemble is to be, whether that is possible, and SelectSubsets of Algorithm 1 by the strategy asked for.
 
-use super::checkpoint::Identity;
+use super::checkpoint::{Identity, judge_in_words};
 use super::heads::Material;
 use super::relevance;
 use super::select::{Cost, Room};
@@ -80,15 +80,10 @@ impl Options {
 
     /// The settings that a checkpoint depends on, by the names their user knows.
     pub(super) fn identity(&self, data: &Dataset, judge: Judge<'_>, options: &fit::Options) -> Identity {
-        let judge = match judge {
-            Judge::End(fraction) => format!("the last {fraction} of each record"),
-            Judge::Folds(count) => format!("{count} folds"),
-            Judge::Data(other) => format!("data {:016x}", other.fingerprint()),
-        };
         let s = &options.solve;
         [
             ("data", format!("{:016x}", data.fingerprint())),
-            ("validation on", judge),
+            ("validation on", judge_in_words(judge)),
             ("--memory", options.memory.to_string()),
             ("--degree", s.degree.to_string()),
             ("--max-rank", s.max_rank.to_string()),

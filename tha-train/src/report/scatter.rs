@@ -106,17 +106,13 @@ fn power(v: f64) -> String {
 }
 
 fn draw(area: &Area<'_>, panel: &Panel<'_>) -> Drawn {
-    let clouds: Vec<(&Cloud, Vec<(f64, f64, &str)>)> = panel
-        .clouds
-        .iter()
-        .map(|cloud| {
-            let good = cloud.points.iter().filter(|(x, y, _)| *x > 0.0 && *y > 0.0);
-            (cloud, good.map(|(x, y, note)| (x.log10(), y.log10(), note.as_str())).collect())
-        })
-        .collect();
-    let all = || clouds.iter().flat_map(|(_, points)| points);
-    let (left, right) = span(all().map(|(x, _, _)| *x));
-    let (low, high) = span(all().map(|(_, y, _)| *y));
+    let points = |cloud: &Cloud| -> Vec<(f64, f64)> {
+        let good = cloud.points.iter().filter(|(x, y, _)| *x > 0.0 && *y > 0.0);
+        good.map(|(x, y, _)| (x.log10(), y.log10())).collect()
+    };
+    let all: Vec<(f64, f64)> = panel.clouds.iter().flat_map(points).collect();
+    let (left, right) = span(all.iter().map(|(x, _)| *x));
+    let (low, high) = span(all.iter().map(|(_, y)| *y));
     let mut chart = ChartBuilder::on(area)
         .margin_right(24)
         .margin_left(8)
@@ -138,30 +134,29 @@ fn draw(area: &Area<'_>, panel: &Panel<'_>) -> Drawn {
         .x_label_formatter(&|v| power(*v))
         .y_label_formatter(&|v| power(*v))
         .draw()?;
-    for (cloud, points) in &clouds {
+    for cloud in &panel.clouds {
         if cloud.joined {
             // Between two points of a front the smaller model is what there is.
-            let mut sorted: Vec<(f64, f64)> = points.iter().map(|&(x, y, _)| (x, y)).collect();
+            let mut sorted = points(cloud);
             sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
             let mut steps: Vec<(f64, f64)> = Vec::new();
             for (x, y) in sorted {
-                if let Some(&(_, before)) = steps.last() {
-                    steps.push((x, before));
-                }
+                steps.extend(steps.last().map(|&(_, before)| (x, before)));
                 steps.push((x, y));
             }
             chart.draw_series(LineSeries::new(steps, cloud.paint.light.stroke_width(2)))?;
         }
-        let dot =
-            |&(x, y, _): &(f64, f64, &str)| Circle::new((x, y), cloud.radius, cloud.paint.light.filled());
-        chart.draw_series(points.iter().map(dot))?;
-        for &(x, y, note) in points.iter().filter(|(_, _, note)| !note.is_empty()) {
+        let dot = |point| Circle::new(point, cloud.radius, cloud.paint.light.filled());
+        chart.draw_series(points(cloud).into_iter().map(dot))?;
+        for (x, y, note) in
+            cloud.points.iter().filter(|(x, y, note)| *x > 0.0 && *y > 0.0 && !note.is_empty())
+        {
             // Below: there a front has nothing. To the side where there is more room.
-            let (side, shift) = if x > 0.5 * (left + right) { (HPos::Right, -4) } else { (HPos::Left, -4) };
+            let side = if x.log10() > 0.5 * (left + right) { HPos::Right } else { HPos::Left };
             let style = text(SMALL, INK, side, VPos::Top);
-            let at = chart.backend_coord(&(x, y));
+            let at = chart.backend_coord(&(x.log10(), y.log10()));
             let (dx, dy) = area.get_base_pixel();
-            area.draw(&Text::new(note.to_owned(), (at.0 - dx + shift, at.1 - dy + 9), style))?;
+            area.draw(&Text::new(note.clone(), (at.0 - dx - 4, at.1 - dy + 9), style))?;
         }
     }
     Ok(())

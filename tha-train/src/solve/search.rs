@@ -406,7 +406,7 @@ impl Track<'_, '_> {
     /// The smaller model is not worse than chance allows, on the sketch.
     fn compatible(&self, lower: &Candidate, upper: &Candidate) -> bool {
         let freedom = self.sketch.entries().saturating_sub(upper.dimension).max(1) as f64;
-        let spare = upper.dimension - lower.dimension;
+        let spare = upper.dimension.saturating_sub(lower.dimension);
         self.exact(lower.loss, &self.sketch)
             || lower.loss - upper.loss <= upper.loss / freedom * chance(spare)
     }

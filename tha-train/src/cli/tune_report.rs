@@ -1,0 +1,214 @@
+//! What `tune` says: the front as JSON and as a table, and the `fit` command of each point.
+
+use super::speak::{self, count, figure};
+use super::tune::Args;
+use crate::tune::{Point, Setting, Tuning};
+use serde::Serialize;
+use std::path::Path;
+
+/// The contents of front.json. No times: the same search gives the same bytes.
+#[derive(Serialize)]
+pub(super) struct Found {
+    /// Points on a front, by rising flash.
+    pub front: Vec<Entry>,
+    /// Which of them is recommended, from 0.
+    recommended: Option<usize>,
+    /// Models that were fitted on all of the data and are on no front.
+    others: Vec<Entry>,
+    complete: bool,
+    fits: usize,
+    untried: usize,
+    failed: Vec<Failure>,
+    hint: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Failure {
+    setting: String,
+    reason: String,
+}
+
+#[derive(Serialize)]
+pub(super) struct Entry {
+    nrmse: f64,
+    relative_residual: f64,
+    flash_bytes: usize,
+    macs_per_sample: usize,
+    memory: usize,
+    degree: usize,
+    max_rank: usize,
+    ranks: Vec<usize>,
+    heads: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subset_size: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    combine: Option<&'static str>,
+    on_flash_front: bool,
+    on_macs_front: bool,
+    fit: String,
+}
+
+impl Entry {
+    fn new(args: &Args, point: &Point) -> Self {
+        let Point { setting, trial, .. } = point;
+        Self {
+            nrmse: trial.nrmse,
+            relative_residual: trial.relative_residual,
+            flash_bytes: trial.flash_bytes,
+            macs_per_sample: trial.macs_per_sample,
+            memory: setting.memory,
+            degree: setting.degree,
+            max_rank: setting.max_rank,
+            ranks: trial.ranks.clone(),
+            heads: trial.heads,
+            subset_size: setting.heads.as_ref().map(|heads| heads.subset_size),
+            combine: setting.heads.as_ref().map(|heads| heads.combine_name()),
+            on_flash_front: point.on_flash_front,
+            on_macs_front: point.on_macs_front,
+            fit: command(args, setting),
+        }
+    }
+}
+
+impl Found {
+    pub(super) fn new(args: &Args, tuning: &Tuning) -> Self {
+        let front: Vec<&Point> = tuning.points.iter().filter(|point| point.on_front()).collect();
+        Self {
+            recommended: front.iter().position(|point| point.recommended),
+            front: front.into_iter().map(|point| Entry::new(args, point)).collect(),
+            others: tuning
+                .points
+                .iter()
+                .filter(|point| !point.on_front())
+                .map(|p| Entry::new(args, p))
+                .collect(),
+            complete: tuning.complete,
+            fits: tuning.fits,
+            untried: tuning.untried.len(),
+            failed: tuning
+                .failures
+                .iter()
+                .map(|(setting, reason)| Failure { setting: setting.to_string(), reason: reason.clone() })
+                .collect(),
+            hint: tuning.hint.clone(),
+        }
+    }
+}
+
+/// What is printed as JSON.
+#[derive(Serialize)]
+pub(super) struct Report<'a> {
+    #[serde(flatten)]
+    pub found: &'a Found,
+    pub seconds: f64,
+}
+
+/// The command that fits this setting, for a POSIX shell.
+fn command(args: &Args, setting: &Setting) -> String {
+    let mut words: Vec<String> = vec!["tha-train".into(), "fit".into()];
+    let path = |path: &Path| path.display().to_string();
+    words.extend(args.data.data.as_deref().map(path));
+    let mut option =
+        |name: &str, value: Option<String>| words.extend(value.into_iter().flat_map(|v| [name.into(), v]));
+    option("--u", args.data.u.as_deref().map(path));
+    option("--y", args.data.y.as_deref().map(path));
+    option("--inputs", (!args.columns.inputs.is_empty()).then(|| args.columns.inputs.join(",")));
+    option("--outputs", (!args.columns.outputs.is_empty()).then(|| args.columns.outputs.join(",")));
+    option("--val", args.judge.val.as_deref().map(path));
+    option("--val-fraction", args.judge.val_fraction.map(|fraction| fraction.to_string()));
+    option("--folds", args.judge.folds.map(|folds| folds.to_string()));
+    option("--seed", (args.seed != 0).then(|| args.seed.to_string()));
+    if setting.heads.is_some() {
+        option("--budget-flash", args.budget_flash.map(|budget| budget.to_string()));
+        option("--budget-macs", args.budget_macs.map(|budget| budget.to_string()));
+    }
+    words.extend(setting.arguments());
+    words.extend(["--out".into(), "model.tha".into()]);
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// A word that a POSIX shell takes as it is.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.into()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// The front in words, and what there is to say about the search.
+pub(super) fn words(args: &Args, tuning: &Tuning, report: &Report<'_>) -> String {
+    let Found { front, recommended, .. } = report.found;
+    let head = ["", "NRMSE", "flash bytes", "MACs", "memory", "degree", "ranks", "heads", "combine", "front"];
+    let mut rows = vec![head.map(String::from).to_vec()];
+    for (k, entry) in front.iter().enumerate() {
+        let ranks: Vec<String> = entry.ranks.iter().map(ToString::to_string).collect();
+        let fronts = match (entry.on_flash_front, entry.on_macs_front) {
+            (true, true) => "both",
+            (true, false) => "flash",
+            _ => "MACs",
+        };
+        rows.push(vec![
+            format!("{}{}", k + 1, if *recommended == Some(k) { " *" } else { "" }),
+            figure(entry.nrmse),
+            entry.flash_bytes.to_string(),
+            entry.macs_per_sample.to_string(),
+            entry.memory.to_string(),
+            entry.degree.to_string(),
+            if ranks.is_empty() { "-".into() } else { ranks.join(" ") },
+            entry.subset_size.map_or_else(|| "full".into(), |size| format!("{} of {size}", entry.heads)),
+            entry.combine.unwrap_or("-").into(),
+            fronts.into(),
+        ]);
+    }
+    let mut text = String::new();
+    if !front.is_empty() {
+        text += &speak::table(&rows);
+        text += "\n";
+        for (k, entry) in front.iter().enumerate() {
+            text += &format!("{:>2}  {}\n", k + 1, entry.fit);
+        }
+        text += "\n";
+    }
+    if let Some(k) = recommended {
+        text += &format!("recommended: {}, the smallest within 5 % of the least error\n", k + 1);
+    }
+    if let Some(hint) = &tuning.hint {
+        text += &format!("hint: {hint}\n");
+    }
+    if !tuning.failures.is_empty() {
+        let (setting, reason) = &tuning.failures[0];
+        text += &format!(
+            "{} could not be fitted, the first: {setting}: {reason}\n",
+            count(tuning.failures.len(), "setting")
+        );
+    }
+    if !tuning.complete {
+        text += "stopped before the end";
+        if let Some(next) = tuning.untried.first() {
+            text += &format!("; not tried: {}, the next: {next}", count(tuning.untried.len(), "setting"));
+        }
+        text += "; the same command goes on from here\n";
+    }
+    let folder = args.out.display();
+    text + &format!(
+        "{}, {:.0} s; the front is in {folder}/front.json and {folder}/front.svg",
+        count(tuning.fits, "fit"),
+        report.seconds
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn words_a_shell_takes_as_they_are() {
+        assert_eq!(quoted("data/train-1.csv"), "data/train-1.csv");
+        assert_eq!(quoted("valve*,T"), "'valve*,T'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+        assert_eq!(quoted("~/x"), "'~/x'");
+    }
+}
