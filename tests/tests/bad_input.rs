@@ -587,3 +587,10 @@ fn channels_in_another_order() {
         error("heads.tha")
     );
 }
+
+/// Few samples are not bad input: a search over them comes to its end.
+#[test]
+fn a_search_on_few_samples() {
+    let bench = bench();
+    bench.ok("tha-train tune train.csv --out tuned --trials 40 -q");
+}
