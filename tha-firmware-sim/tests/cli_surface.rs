@@ -10,15 +10,17 @@ fn said(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-const COMMANDS: [&str; 7] = ["run", "faults", "boards", "watch", "soak", "completions", "man"];
-
 #[test]
 fn every_command_explains_itself_and_refuses_in_one_line() {
-    let list = said(&sim("--help").stdout);
-    let list = list.split("Commands:").nth(1).unwrap().split("\n\n").next().unwrap();
-    let listed = list.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   ")).count();
-    assert_eq!(listed, COMMANDS.len() + 1, "all of them and help: {list}");
-    for name in COMMANDS.into_iter().chain([""]) {
+    let help = said(&sim("--help").stdout);
+    let list = help.split("Commands:").nth(1).unwrap().split("\n\n").next().unwrap();
+    let lines = list.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let names: Vec<&str> =
+        lines.filter_map(|line| line.split_whitespace().next()).filter(|n| *n != "help").collect();
+    for expected in ["run", "faults", "boards", "watch", "soak", "completions", "man"] {
+        assert!(names.contains(&expected), "{expected} in {names:?}");
+    }
+    for name in names.into_iter().chain([""]) {
         let help = sim(&format!("{name} --help"));
         assert_eq!(help.status.code(), Some(0), "{name}");
         assert!(

@@ -108,8 +108,7 @@ pub fn one_line(error: &clap::Error, program: &str, first_steps: &str) -> String
     }
     let text = error.to_string();
     let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut parts = text.split("\n\n");
-    let message = joined(parts.next().unwrap_or_default());
+    let message = joined(text.split("\n\n").next().unwrap_or_default());
     let mut line = message.strip_prefix("error: ").unwrap_or(&message).to_owned();
     // The tips about `--` before a value are of no use here: no argument of ours begins with a dash.
     for tip in
@@ -121,9 +120,7 @@ pub fn one_line(error: &clap::Error, program: &str, first_steps: &str) -> String
     if error.kind() == ErrorKind::MissingRequiredArgument {
         line += &format!("; usage: {}", joined(usage));
     }
-    let command: Vec<&str> = usage
-        .split_whitespace()
-        .take_while(|word| word.chars().all(|c| c.is_ascii_lowercase() || c == '-') && !word.starts_with('-'))
-        .collect();
+    let command: Vec<&str> =
+        usage.split_whitespace().take_while(|word| !word.starts_with(['-', '<', '['])).collect();
     format!("{line}; see {} --help", command.join(" "))
 }

@@ -20,8 +20,8 @@ use std::time::{Duration, Instant};
 /// inside every fit.
 ///
 /// DIR keeps every finished fit: the same command goes on where the last one ended, after Ctrl-C too. With --trials the
-/// result is the same on every machine and for any number of threads; with --minutes it is as much of it as there was
-/// time for. The validation error of the best of many is a little too good: judge the model you take on other data.
+/// result is the same for any number of threads; with --minutes it is as much of it as there was time for. The
+/// validation error of the best of many is a little too good: judge the model you take on other data.
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {

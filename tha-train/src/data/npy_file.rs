@@ -185,7 +185,7 @@ fn names(columns: &Columns, u: &Table, y: Option<&Table>) -> Result<(Vec<String>
             return Ok(names.to_vec());
         }
         Err(format!(
-            "array '{}' has {found} columns, but {} are needed; give the channels of the model, in its order",
+            "array '{}' has {found} columns, but the model has {} channels; give those, in the model's order",
             table.name,
             names.len()
         ))

@@ -2,7 +2,7 @@
 //! halving on validation data; what it gives is the Pareto front of error against flash and against operations.
 //!
 //! Settings come in waves, cheap ones first. A wave is fitted on a part of the data, what is worth it on a larger part,
-//! and what is still worth it as `fit` does it ([`rung`]). Worth it is what no other setting of its rung makes
+//! and what is still worth it as `fit` does it. Worth it is what no other setting of its rung makes
 //! superfluous, in error and in size at once, so that small models are not lost to good ones. Which settings come next
 //! depends on results only, never on time or threads: a search that was cut short is the beginning of the longer one.
 
