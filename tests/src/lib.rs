@@ -1,1 +1,80 @@
-//! Nothing here: the tests that cross crates stand in `tests/tests`.
+//! What the tests in `tests/tests` share: the two command lines in a folder of their own.
+
+pub mod markdown;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// The root of the repository.
+#[must_use]
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the repository is there")
+}
+
+/// A temporary folder in which shell commands run, with `tha-train` and `tha-firmware-sim` on the path.
+#[derive(Debug)]
+pub struct Bench {
+    folder: TempDir,
+    programs: TempDir,
+}
+
+impl Bench {
+    /// A new folder, and the programs under the names that users know.
+    ///
+    /// # Panics
+    /// When the folder cannot be made.
+    #[must_use]
+    pub fn new(train: &str, simulator: &str) -> Self {
+        let bench = Self {
+            folder: tempfile::tempdir().expect("a temporary folder"),
+            programs: tempfile::tempdir().expect("a temporary folder"),
+        };
+        for (program, name) in [(train, "tha-train"), (simulator, "tha-firmware-sim")] {
+            std::os::unix::fs::symlink(program, bench.programs.path().join(name)).expect("a link");
+        }
+        bench
+    }
+
+    /// A file in the folder.
+    #[must_use]
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Runs a command line in the shell.
+    ///
+    /// # Panics
+    /// When there is no shell.
+    #[must_use]
+    pub fn run(&self, line: &str) -> Output {
+        let mut path = OsString::from(self.programs.path());
+        path.push(":");
+        path.push(std::env::var_os("PATH").unwrap_or_default());
+        let mut command = Command::new("sh");
+        command.args(["-c", line]).current_dir(self.folder.path()).env("PATH", path);
+        // The programs are not run by cargo here, although this test is.
+        command.env_remove("CARGO_MANIFEST_DIR").env("NO_COLOR", "1").output().expect("a shell")
+    }
+
+    /// Runs a command line that must succeed; gives its standard output.
+    ///
+    /// # Panics
+    /// When it fails.
+    pub fn ok(&self, line: &str) -> String {
+        let output = self.run(line);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{line}: {}: {said}", output.status);
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+}
+
+/// A number of a JSON object.
+///
+/// # Panics
+/// When it is none.
+#[must_use]
+pub fn value(json: &serde_json::Value) -> f64 {
+    json.as_f64().unwrap_or_else(|| panic!("not a number: {json}"))
+}

@@ -9,14 +9,14 @@
 //! - [`watch`]: a recording as it runs, in the terminal.
 
 pub mod boards;
-pub mod bound;
 pub mod cli;
 pub mod emulator;
 pub mod faults;
 pub mod model_file;
 pub mod random;
-pub mod reference;
 pub mod replay;
 pub mod soak;
 pub mod stream;
 pub mod watch;
+
+pub use tha_train::{bound, reference};

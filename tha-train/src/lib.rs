@@ -1,6 +1,7 @@
 //! Identifies nonlinear dynamic systems from recorded inputs and outputs as Volterra tensor networks.
 
 pub mod analysis;
+pub mod bound;
 pub mod cli;
 pub mod data;
 pub mod ensemble;
@@ -11,6 +12,7 @@ mod linalg;
 pub mod metrics;
 pub mod model;
 pub mod output;
+pub mod reference;
 pub mod report;
 pub mod solve;
 pub mod study;

@@ -18,7 +18,11 @@ pub struct OutputError {
 
 impl OutputError {
     fn new(path: &Path, error: &std::io::Error) -> Self {
-        Self { path: path.display().to_string(), reason: refusal(error) }
+        Self::because(path, &refusal(error))
+    }
+
+    fn because(path: &Path, reason: &str) -> Self {
+        Self { path: path.display().to_string(), reason: reason.into() }
     }
 }
 
@@ -26,6 +30,8 @@ impl OutputError {
 #[derive(Default)]
 pub struct Staging {
     files: Vec<(NamedTempFile, PathBuf)>,
+    /// Directories that were made for them, outermost first.
+    made: Vec<PathBuf>,
 }
 
 impl Staging {
@@ -34,12 +40,27 @@ impl Staging {
         Self::default()
     }
 
+    /// Makes a directory for the files to come, and those above it that are missing.
+    pub fn folder(&mut self, path: &Path) -> Result<(), OutputError> {
+        let mut missing: Vec<&Path> = path.ancestors().take_while(|folder| !exists(folder)).collect();
+        while let Some(folder) = missing.pop() {
+            std::fs::create_dir(folder).map_err(|error| OutputError::new(path, &error))?;
+            self.made.push(folder.into());
+        }
+        if path.is_dir() {
+            Ok(())
+        } else {
+            Err(OutputError::because(path, "it is not a directory; name one"))
+        }
+    }
+
     /// Writes one more file through `content`.
     pub fn write(
         &mut self,
         path: &Path,
         content: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
     ) -> Result<(), OutputError> {
+        refuse_directory(path)?;
         let refused = |error: std::io::Error| OutputError::new(path, &error);
         let temporary = temporary_beside(path).map_err(refused)?;
         let mut writer = BufWriter::with_capacity(1 << 18, temporary);
@@ -49,23 +70,61 @@ impl Staging {
         Ok(())
     }
 
-    /// Puts all files in place.
-    pub fn commit(self) -> Result<(), OutputError> {
-        for (file, path) in self.files {
-            file.as_file().sync_all().map_err(|error| OutputError::new(&path, &error))?;
+    /// Puts all files in place, once every one of them is safe on the disk.
+    pub fn commit(mut self) -> Result<(), OutputError> {
+        for (file, path) in &self.files {
+            file.as_file().sync_all().map_err(|error| OutputError::new(path, &error))?;
+        }
+        for (file, path) in std::mem::take(&mut self.files) {
             file.persist(&path).map_err(|error| OutputError::new(&path, &error.error))?;
         }
+        self.made.clear();
         Ok(())
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        self.files.clear();
+        for folder in self.made.iter().rev() {
+            // Only an empty directory goes: somebody else may have put something there.
+            let _ = std::fs::remove_dir(folder);
+        }
     }
 }
 
 /// Says early that a file cannot be written, before hours of work go into it.
 pub fn check_writable(path: &Path) -> Result<(), OutputError> {
-    if path.is_dir() {
-        let reason = "it is a directory; name a file".into();
-        return Err(OutputError { path: path.display().to_string(), reason });
-    }
+    refuse_directory(path)?;
     temporary_beside(path).map(drop).map_err(|error| OutputError::new(path, &error))
+}
+
+/// Refuses to write over a file that the command reads.
+pub fn check_not_read<'a>(path: &Path, read: impl IntoIterator<Item = &'a Path>) -> Result<(), OutputError> {
+    let same = |other: &Path| matches!((path.canonicalize(), other.canonicalize()), (Ok(a), Ok(b)) if a == b);
+    if read.into_iter().any(same) {
+        return Err(OutputError::because(path, "it is read by this command; give another name"));
+    }
+    Ok(())
+}
+
+/// Says early that no file can be written into a directory, which need not exist yet.
+pub fn check_folder(path: &Path) -> Result<(), OutputError> {
+    let mut probe = Staging::new();
+    probe.folder(path)?;
+    temporary_beside(&path.join("file")).map(drop).map_err(|error| OutputError::new(path, &error))
+}
+
+fn refuse_directory(path: &Path) -> Result<(), OutputError> {
+    if path.is_dir() {
+        return Err(OutputError::because(path, "it is a directory; name a file"));
+    }
+    Ok(())
+}
+
+/// The empty path is the current directory.
+fn exists(path: &Path) -> bool {
+    path.as_os_str().is_empty() || path.exists()
 }
 
 /// A temporary file in the directory of the target: a rename within a directory is atomic.
@@ -105,6 +164,26 @@ mod tests {
         staging.commit().unwrap();
         assert_eq!(std::fs::read(folder.path().join("b")).unwrap(), b"2");
         assert_eq!(entries(), 2);
+    }
+
+    #[test]
+    fn directories_come_and_go_with_their_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let deep = folder.path().join("a/b");
+        let mut staging = Staging::new();
+        staging.folder(&deep).unwrap();
+        staging.write(&deep.join("file"), |w| w.write_all(b"1")).unwrap();
+        drop(staging);
+        assert!(!folder.path().join("a").exists());
+        check_folder(&deep).unwrap();
+        assert!(!folder.path().join("a").exists());
+
+        let mut staging = Staging::new();
+        staging.folder(&deep).unwrap();
+        staging.write(&deep.join("file"), |w| w.write_all(b"1")).unwrap();
+        staging.commit().unwrap();
+        assert_eq!(std::fs::read(deep.join("file")).unwrap(), b"1");
+        assert!(check_folder(&deep.join("file")).is_err() && check_folder(&deep.join("file/c")).is_err());
     }
 
     #[test]

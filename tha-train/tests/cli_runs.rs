@@ -39,7 +39,8 @@ fn ctrl_c_leaves_nothing_behind() {
     let mut first = String::new();
     stderr.read_line(&mut first).unwrap();
     assert!(!first.is_empty(), "progress is the sign that it is at work");
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let kill = format!("kill -INT {}", child.id());
+    assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
     let mut said = Vec::new();
     stderr.read_to_end(&mut said).unwrap();
     let said = text(&said);

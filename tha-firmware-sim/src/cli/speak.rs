@@ -2,7 +2,7 @@
 
 use super::args::Speech;
 use serde::Serialize;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 
 /// Prints the result: one JSON object, or words unless quiet. A reader that hangs up early is no failure.
 pub(super) fn result(speech: Speech, object: &impl Serialize, words: impl FnOnce() -> String) {
@@ -13,7 +13,14 @@ pub(super) fn result(speech: Speech, object: &impl Serialize, words: impl FnOnce
         Speech { quiet: true, .. } => return,
         _ => words(),
     };
-    let _ = writeln!(std::io::stdout(), "{}", text.trim_end());
+    let mut out = std::io::stdout();
+    match writeln!(out, "{}", text.trim_end()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            eprintln!("tha-firmware-sim: standard output: cannot be written: {error}");
+            std::process::exit(2);
+        }
+        _ => {}
+    }
 }
 
 /// A table in words under its head: numbers to the right, words to the left.

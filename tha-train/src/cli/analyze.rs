@@ -2,6 +2,7 @@
 
 use super::args::{DataArgs, Speech, Threads};
 use super::error::CliError;
+use super::interrupt;
 use super::speak::{self, Progress, count, figure};
 use crate::analysis::{self, Analysis, Bound, Options, Setting};
 use crate::data::Dataset;
@@ -49,6 +50,10 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let (full, ensemble) = (Model::read(&args.full)?, Model::read(&args.ensemble)?);
     if let Some(path) = &args.report {
         output::check_writable(path)?;
+        output::check_not_read(
+            path,
+            args.data.files().chain([args.full.as_path(), args.ensemble.as_path()]),
+        )?;
     }
     let data = args.data.source()?.read(&full.columns(true))?;
     data.check_memory(full.spec().memory)?;
@@ -60,6 +65,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     if let Some(path) = &args.report {
         progress.now(|| "writing the report".into());
         let page = page(args, &full, &ensemble, &data, &analysis)?;
+        let _guard = interrupt::writing();
         let mut staging = Staging::new();
         staging.write(path, |to| to.write_all(page.as_bytes()))?;
         staging.commit()?;
@@ -95,6 +101,7 @@ fn page(
         convergence: None,
         full: Some((full, full.to_bytes()?.len())),
         analysis: Some(analysis),
+        compared: &[],
     }))
 }
 

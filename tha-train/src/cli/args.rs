@@ -4,7 +4,7 @@ use super::error::CliError;
 use crate::data::{Columns, Dataset, Source};
 use crate::fit::Judge;
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// How a command speaks.
 #[derive(Args, Clone, Copy, Debug)]
@@ -50,6 +50,11 @@ pub struct DataArgs {
 }
 
 impl DataArgs {
+    /// The files that are named.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        [&self.data, &self.u, &self.y].into_iter().flatten().map(PathBuf::as_path)
+    }
+
     /// The data set that is meant.
     pub fn source(&self) -> Result<Source, CliError> {
         match (&self.data, &self.u) {

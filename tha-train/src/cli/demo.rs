@@ -1,26 +1,35 @@
 //! `tha-train demo`: the whole path on synthetic data, in under a minute.
 
+mod next;
+mod stream;
+
 use super::args::{Speech, Threads};
 use super::error::CliError;
 use super::interrupt;
 use super::speak::{self, Progress, figure};
+use crate::analysis::{self, Analysis, Setting};
 use crate::data::Dataset;
 use crate::ensemble::{self, Combine, Strategy};
+use crate::export::{self, SourceFile};
 use crate::fit::{self, Judge};
 use crate::model::Model;
-use crate::output::Staging;
+use crate::output::{self, Staging};
+use crate::report;
 use crate::solve::{self, Observer};
-use crate::synth::{self, Kind};
+use crate::synth::{self, Kind, Synthetic};
+use next::Commands;
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
-use tha_core::{RangePolicy, State, push};
+use stream::Streamed;
+use tha_core::RangePolicy;
 
-/// Synthesise a sensor array, fit it in four ways, stream the best through the code of the device.
+/// The whole path on a synthetic sensor array: fit it in four ways, compare, stream the best through the code of the
+/// device, write models, report and source code.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  tha-train demo --out demo")]
 pub(super) struct Args {
-    /// Folder for data and models.
+    /// Folder for everything; made when it does not exist.
     #[arg(long, value_name = "DIR", default_value = "demo")]
     out: PathBuf,
     /// Seed of everything.
@@ -32,32 +41,300 @@ pub(super) struct Args {
     speech: Speech,
 }
 
+/// The folder for the source code, inside the folder of the demo.
+const EXPORT: &str = "export";
+/// The page.
+const PAGE: &str = "report.html";
+/// The subsets of the heads, as `fit --subsets file:PATH` reads them.
+const SUBSETS: &str = "neighbours.json";
+const CHANNELS: usize = 16;
+/// Inputs of a head: a channel hears its neighbours, and the outputs have products of two neighbours.
+const NEIGHBOURS: usize = 4;
+
+/// A model and what is known of it.
+struct Candidate {
+    name: &'static str,
+    model: Model,
+    bytes: Vec<u8>,
+    /// NRMSE on the validation samples and on the test file.
+    validation: f64,
+    test: f64,
+    seconds: f64,
+    /// Against the full model, for the ensembles.
+    analysis: Option<Analysis>,
+}
+
 /// One line of the table.
 #[derive(Serialize)]
 struct Line {
-    model: String,
+    model: &'static str,
     heads: usize,
+    val_nrmse: f64,
     test_nrmse: f64,
+    /// Distance from the full model, and that of the truncated ensemble; standardised.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from_full: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    truncated_from_full: Option<f64>,
     flash_bytes: usize,
     macs_per_sample: usize,
     seconds: f64,
 }
 
 #[derive(Serialize)]
-struct Report {
+struct Report<'a> {
     models: Vec<Line>,
-    chosen: String,
-    streamed_samples: usize,
-    /// Largest difference between stream (f32) and batch (f64), in standard deviations of the output.
-    stream_difference: f64,
+    chosen: &'a str,
+    stream: Streamed,
+    out: &'a Path,
+    files: Vec<String>,
+    next: [String; 3],
     seconds: f64,
 }
 
-struct Watch<'a>(&'a Progress);
+pub(super) fn run(args: &Args) -> Result<(), CliError> {
+    let start = Instant::now();
+    args.threads.apply();
+    output::check_folder(&args.out)?;
+    let progress = Progress::new(args.speech, Vec::new());
+    let data = synth::generate(&synth::Options {
+        channels: CHANNELS,
+        outputs: 2,
+        samples: 3000,
+        test_samples: 1500,
+        seed: args.seed,
+        ..synth::Options::new(Kind::Array)
+    })?;
+    let mut candidates = fit_all(args.seed, &data, &progress)?;
+    analyze(&mut candidates, &data.test, &progress)?;
+    let best = best(&candidates);
+    let chosen = &candidates[best];
+    progress.now(|| format!("streaming {} through tha-core", chosen.name));
+    let stream = stream::stream(&chosen.model, &data.test)?;
+    let expected = data.test.scored_rows(chosen.model.spec().memory).len();
+    if !stream.ok(expected) {
+        return Err(CliError::Check(format!("{}: the stream is not the batch", chosen.name)));
+    }
+
+    let files = write(args, &data, &candidates, best)?;
+    progress.done();
+    let commands = Commands::of_this_process();
+    let report = Report {
+        models: candidates.iter().map(Line::from).collect(),
+        chosen: chosen.name,
+        stream,
+        out: &args.out,
+        files,
+        next: commands.next(&args.out, chosen.name),
+        seconds: start.elapsed().as_secs_f64(),
+    };
+    if args.speech.json || !args.speech.quiet {
+        speak::result(args.speech.json, &report, || words(args, &report));
+    }
+    Ok(())
+}
+
+/// Every stretch of neighbours, the array being a ring.
+fn neighbours() -> Vec<Vec<usize>> {
+    let stretch = |first: usize| {
+        let mut subset: Vec<usize> = (first..first + NEIGHBOURS).map(|channel| channel % CHANNELS).collect();
+        subset.sort_unstable();
+        subset
+    };
+    (0..CHANNELS).map(stretch).collect()
+}
+
+/// The full model, and three ensembles of heads that see neighbours.
+fn fit_all(seed: u64, data: &Synthetic, progress: &Progress) -> Result<Vec<Candidate>, CliError> {
+    let options = |max_rank, restarts| fit::Options {
+        memory: 4,
+        solve: solve::Options { degree: 3, max_rank, restarts, seed, ..solve::Options::default() },
+        refit: true,
+        range: RangePolicy::Clamp,
+    };
+    let judge = Judge::End(0.2);
+    let ways = [
+        ("full", None),
+        ("average", Some(Combine::Average)),
+        ("stack", Some(Combine::Stack)),
+        ("additive", Some(Combine::Additive)),
+    ];
+    let mut candidates = Vec::new();
+    for (name, combine) in ways {
+        let clock = Instant::now();
+        let watch = Watch { progress, name };
+        let outcome = match combine {
+            None => fit::fit(&data.train, judge, &options(4, 2), &watch)?,
+            Some(combine) => {
+                let strategy = Strategy::Given(neighbours());
+                let plan = ensemble::Options { strategy, combine, ..ensemble::Options::default() };
+                ensemble::fit(&data.train, judge, &options(2, 1), &plan, &watch)?.fit
+            }
+        };
+        candidates.push(Candidate {
+            name,
+            bytes: outcome.model.to_bytes()?,
+            test: outcome.model.evaluate(&data.test).nrmse,
+            model: outcome.model,
+            validation: outcome.validation.nrmse,
+            seconds: clock.elapsed().as_secs_f64(),
+            analysis: None,
+        });
+    }
+    Ok(candidates)
+}
+
+/// Compares every ensemble with the full model, which is the first.
+fn analyze(candidates: &mut [Candidate], data: &Dataset, progress: &Progress) -> Result<(), CliError> {
+    let Some((full, ensembles)) = candidates.split_first_mut() else { return Ok(()) };
+    for ensemble in ensembles {
+        progress.now(|| format!("analysing {}", ensemble.name));
+        let setting = Setting::from_models(&full.model, &ensemble.model, data)?;
+        let analysis = analysis::analyze(&setting, &analysis::Options::default());
+        if !analysis.failures().is_empty() {
+            return Err(CliError::Check(format!("{}: {}", ensemble.name, analysis.failures().join("; "))));
+        }
+        ensemble.analysis = Some(analysis);
+        if interrupt::requested() {
+            return Err(CliError::Interrupted);
+        }
+    }
+    Ok(())
+}
+
+/// The one with the least error on samples it was not fitted to.
+fn best(candidates: &[Candidate]) -> usize {
+    (0..candidates.len())
+        .min_by(|&a, &b| candidates[a].validation.total_cmp(&candidates[b].validation))
+        .unwrap_or(0)
+}
+
+/// Writes everything or nothing; gives the names of the files.
+fn write(
+    args: &Args,
+    data: &Synthetic,
+    candidates: &[Candidate],
+    best: usize,
+) -> Result<Vec<String>, CliError> {
+    let chosen = &candidates[best];
+    let mut sources: Vec<SourceFile> = export::c(chosen.name, chosen.model.spec()).into();
+    sources.push(export::rust(chosen.name, chosen.model.spec(), &chosen.bytes));
+    let page = page(candidates, best, &data.test);
+    let mut names = Vec::new();
+
+    let _guard = interrupt::writing();
+    if interrupt::requested() {
+        return Err(CliError::Interrupted);
+    }
+    let mut staging = Staging::new();
+    staging.folder(&args.out.join(EXPORT))?;
+    let mut put = |name: String, content: &dyn Fn(&mut dyn std::io::Write) -> std::io::Result<()>| {
+        let written = staging.write(&args.out.join(&name), content);
+        names.push(name);
+        written
+    };
+    put("train.csv".into(), &|to| data.train.write_csv(to))?;
+    put("test.csv".into(), &|to| data.test.write_csv(to))?;
+    put(SUBSETS.into(), &|to| Ok(serde_json::to_writer(to, &neighbours())?))?;
+    for candidate in candidates {
+        put(format!("{}.tha", candidate.name), &|to| to.write_all(&candidate.bytes))?;
+    }
+    put(PAGE.into(), &|to| to.write_all(page.as_bytes()))?;
+    for source in &sources {
+        put(format!("{EXPORT}/{}", source.name), &|to| to.write_all(source.text.as_bytes()))?;
+    }
+    staging.commit()?;
+    Ok(names)
+}
+
+/// The report on the chosen model on the test data; when that is the full model, on the best ensemble.
+fn page(candidates: &[Candidate], best: usize, data: &Dataset) -> String {
+    let full = &candidates[0];
+    let shown = match candidates.get(1..) {
+        Some(ensembles) if best == 0 && !ensembles.is_empty() => &ensembles[self::best(ensembles)],
+        _ => &candidates[best],
+    };
+    let compared: Vec<report::Compared> = candidates
+        .iter()
+        .map(|candidate| report::Compared {
+            name: candidate.name.into(),
+            shown: std::ptr::eq(candidate, shown),
+            heads: candidate.model.spec().heads.len(),
+            nrmse: candidate.test,
+            bytes: candidate.bytes.len(),
+            macs: candidate.model.parameters(),
+        })
+        .collect();
+    report::html(&report::Report {
+        title: format!("A sensor array: {} against {}", shown.name, full.name),
+        model: &shown.model,
+        bytes: shown.bytes.len(),
+        data,
+        data_name: "test.csv (seen by no fit)".into(),
+        convergence: None,
+        full: Some((&full.model, full.bytes.len())),
+        analysis: shown.analysis.as_ref(),
+        compared: &compared,
+    })
+}
+
+impl From<&Candidate> for Line {
+    fn from(candidate: &Candidate) -> Self {
+        Self {
+            model: candidate.name,
+            heads: candidate.model.spec().heads.len(),
+            val_nrmse: candidate.validation,
+            test_nrmse: candidate.test,
+            from_full: candidate.analysis.as_ref().map(|analysis| analysis.error),
+            truncated_from_full: candidate.analysis.as_ref().map(|analysis| analysis.bias),
+            flash_bytes: candidate.bytes.len(),
+            macs_per_sample: candidate.model.parameters(),
+            seconds: candidate.seconds,
+        }
+    }
+}
+
+fn words(args: &Args, report: &Report<'_>) -> String {
+    let head = ["model", "heads", "val NRMSE", "test NRMSE", "from full", "flash bytes", "MACs", "seconds"];
+    let mut rows = vec![head.map(String::from).to_vec()];
+    for line in &report.models {
+        rows.push(vec![
+            line.model.to_owned(),
+            line.heads.to_string(),
+            figure(line.val_nrmse),
+            figure(line.test_nrmse),
+            line.from_full.map_or_else(|| "-".into(), figure),
+            line.flash_bytes.to_string(),
+            line.macs_per_sample.to_string(),
+            format!("{:.1}", line.seconds),
+        ]);
+    }
+    let (folder, chosen, stream) = (args.out.display(), report.chosen, &report.stream);
+    format!(
+        "A sensor array: 16 inputs, 2 outputs, 3000 samples to learn from, 1500 to test on. Memory 4, degree 3; the\n\
+         full model sees all inputs, the heads of the ensembles four neighbours each.\n\n\
+         {}\n\
+         NRMSE: error as a part of the output's standard deviation. From full: distance from the full model.\n\
+         Chosen on validation: {chosen}. Streamed through the code of the device: {} samples, every bit as specified,\n\
+         at most {:.0} % of the rounding bound away from the batch.\n\n\
+         In {folder}: {PAGE} (open it in a browser), {chosen}.tha, {EXPORT}/{chosen}.rs and .c, the data, the other models.\n\n\
+         Try next:\n  {}",
+        speak::table(&rows),
+        stream.samples,
+        (100.0 * stream.bound_used).ceil(),
+        report.next.join("\n  "),
+    )
+}
+
+/// Passes the progress of a fit on, and Ctrl-C back.
+struct Watch<'a> {
+    progress: &'a Progress,
+    name: &'static str,
+}
 
 impl Observer for Watch<'_> {
     fn progress(&self, step: &solve::Step) {
-        self.0.now(|| step.to_string());
+        self.progress.now(|| format!("{}: {step}", self.name));
     }
 
     fn stop(&self) -> bool {
@@ -67,143 +344,17 @@ impl Observer for Watch<'_> {
 
 impl ensemble::Watch for Watch<'_> {
     fn head(&self, _: usize, done: usize, of: usize, validation: f64, _: f64) {
-        self.0.now(|| format!("{done} of {of} heads, validation residual {}", figure(validation)));
+        self.progress.now(|| {
+            format!("{}: {done} of {of} heads, validation residual {}", self.name, figure(validation))
+        });
+    }
+
+    fn joint(&self, step: usize, validation: f64) {
+        self.progress
+            .now(|| format!("{}: joint step {step}, validation residual {}", self.name, figure(validation)));
     }
 
     fn stop(&self) -> bool {
         interrupt::requested()
     }
-}
-
-pub(super) fn run(args: &Args) -> Result<(), CliError> {
-    let start = Instant::now();
-    args.threads.apply();
-    let plan = synth::Options {
-        channels: 16,
-        outputs: 2,
-        samples: 4000,
-        test_samples: 2000,
-        seed: args.seed,
-        ..synth::Options::new(Kind::Array)
-    };
-    let data = synth::generate(&plan)?;
-    let progress = Progress::new(args.speech, Vec::new());
-    let watch = Watch(&progress);
-    let options = fit::Options {
-        memory: 4,
-        solve: solve::Options { degree: 2, seed: args.seed, restarts: 2, ..solve::Options::default() },
-        refit: true,
-        range: RangePolicy::Clamp,
-    };
-    let judge = Judge::End(0.2);
-    let mut fitted: Vec<(&str, Model, f64)> = Vec::new();
-    let clock = Instant::now();
-    let full = fit::fit(&data.train, judge, &options, &watch)?;
-    fitted.push(("full", full.model, clock.elapsed().as_secs_f64()));
-    for (name, combine) in
-        [("average", Combine::Average), ("stack", Combine::Stack), ("additive", Combine::Additive)]
-    {
-        let plan = ensemble::Options {
-            heads: Some(24),
-            subset_size: 4,
-            strategy: Strategy::Random,
-            combine,
-            ..ensemble::Options::default()
-        };
-        let clock = Instant::now();
-        let outcome = ensemble::fit(&data.train, judge, &options, &plan, &watch)?;
-        fitted.push((name, outcome.fit.model, clock.elapsed().as_secs_f64()));
-    }
-
-    std::fs::create_dir_all(&args.out)
-        .map_err(|error| CliError::Usage(format!("{}: cannot be made: {error}", args.out.display())))?;
-    let mut staging = Staging::new();
-    staging.write(&args.out.join("train.csv"), |to| data.train.write_csv(to))?;
-    staging.write(&args.out.join("test.csv"), |to| data.test.write_csv(to))?;
-    let mut lines = Vec::new();
-    for (name, model, seconds) in &fitted {
-        let bytes = model.to_bytes()?;
-        staging.write(&args.out.join(format!("{name}.tha")), |to| to.write_all(&bytes))?;
-        lines.push(Line {
-            model: (*name).to_owned(),
-            heads: model.spec().heads.len(),
-            test_nrmse: model.evaluate(&data.test).nrmse,
-            flash_bytes: bytes.len(),
-            macs_per_sample: model.parameters(),
-            seconds: *seconds,
-        });
-    }
-    staging.commit()?;
-    let best =
-        (0..lines.len()).min_by(|&a, &b| lines[a].test_nrmse.total_cmp(&lines[b].test_nrmse)).unwrap_or(0);
-    let (streamed_samples, stream_difference) = stream(&fitted[best].1, &data.test)?;
-    progress.done();
-    let report = Report {
-        chosen: lines[best].model.clone(),
-        models: lines,
-        streamed_samples,
-        stream_difference,
-        seconds: start.elapsed().as_secs_f64(),
-    };
-    if args.speech.json || !args.speech.quiet {
-        speak::result(args.speech.json, &report, || words(args, &report));
-    }
-    Ok(())
-}
-
-/// Room for any model of the demo.
-type Room = State<16, 192, 4096>;
-
-/// Pushes the samples through tha-core; how many gave outputs, and how far they are from the batch prediction.
-fn stream(model: &Model, data: &Dataset) -> Result<(usize, f64), CliError> {
-    let refuse = |error: &dyn std::fmt::Display| CliError::Usage(format!("the stream failed: {error}"));
-    let bytes = model.to_bytes()?;
-    let mut words = vec![0u32; bytes.len().div_ceil(4)];
-    for (word, chunk) in words.iter_mut().zip(bytes.chunks(4)) {
-        *word = u32::from_ne_bytes(chunk.try_into().unwrap_or_default());
-    }
-    let core = tha_core::Model::parse(bytemuck::cast_slice(&words)).map_err(|error| refuse(&error))?;
-    let mut state = Box::new(Room::new(&core).map_err(|error| refuse(&error))?);
-    let batch = model.predict(data, &data.scored_rows(model.spec().memory));
-    let (mut count, mut difference) = (0, 0.0f64);
-    for t in 0..data.len() {
-        let u: Vec<f32> = data.u.iter().map(|column| column[t] as f32).collect();
-        if let Some(output) = push(&core, &mut state, &u).output() {
-            for (j, (&y, channel)) in output.y.iter().zip(&model.spec().outputs).enumerate() {
-                difference =
-                    difference.max((f64::from(y) - batch[(count, j)]).abs() / f64::from(channel.scale));
-            }
-            count += 1;
-        }
-    }
-    Ok((count, difference))
-}
-
-fn words(args: &Args, report: &Report) -> String {
-    let head =
-        ["model", "heads", "test NRMSE", "flash bytes", "MACs per sample", "seconds"].map(String::from);
-    let mut rows = vec![head.to_vec()];
-    for line in &report.models {
-        rows.push(vec![
-            line.model.clone(),
-            line.heads.to_string(),
-            figure(line.test_nrmse),
-            line.flash_bytes.to_string(),
-            line.macs_per_sample.to_string(),
-            format!("{:.1}", line.seconds),
-        ]);
-    }
-    let folder = args.out.display();
-    let chosen = &report.chosen;
-    format!(
-        "a sensor array: 16 inputs, 2 outputs, memory 4, degree 2; models and data are in {folder}/\n\n{}\n\
-         {chosen}.tha streamed through tha-core: {} samples, at most {} standard deviations from the batch\n\n\
-         try next:\n  \
-         tha-train inspect {folder}/{chosen}.tha\n  \
-         tha-train evaluate {folder}/{chosen}.tha {folder}/test.csv\n  \
-         tha-train fit {folder}/train.csv --out {folder}/own.tha --memory 4 --degree 3",
-        speak::table(&rows),
-        report.streamed_samples,
-        figure(report.stream_difference),
-    )
 }

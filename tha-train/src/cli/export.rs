@@ -6,7 +6,7 @@ use super::interrupt;
 use super::speak;
 use crate::export::{self, SourceFile};
 use crate::model::Model;
-use crate::output::{OutputError, Staging};
+use crate::output::Staging;
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -47,13 +47,9 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         Language::Rust => vec![export::rust(&name, model.spec(), &model.to_bytes()?)],
         Language::C => export::c(&name, model.spec()).into(),
     };
-    let refused = |error: std::io::Error| OutputError {
-        path: args.out.display().to_string(),
-        reason: error.to_string(),
-    };
-    std::fs::create_dir_all(&args.out).map_err(refused)?;
     let guard = interrupt::writing();
     let mut staging = Staging::new();
+    staging.folder(&args.out)?;
     let mut paths = Vec::new();
     for file in &files {
         let path = args.out.join(&file.name);

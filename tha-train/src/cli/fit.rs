@@ -228,6 +228,11 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     options.check(args.judge.judge(None))?;
     for path in [Some(&args.out), args.report.as_ref()].into_iter().flatten() {
         output::check_writable(path)?;
+        output::check_not_read(path, args.data.files().chain(args.judge.val.as_deref()))?;
+    }
+    if args.report.as_ref() == Some(&args.out) {
+        let name = args.out.display();
+        return Err(CliError::Usage(format!("--report: {name} is where the model goes; give another name")));
     }
     let data = args.data.source()?.read(&args.columns.columns())?;
     let validation = args.judge.read(&data)?;

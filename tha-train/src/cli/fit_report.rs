@@ -50,5 +50,6 @@ pub(super) fn page(
         convergence: Some(&seen),
         full: None,
         analysis: None,
+        compared: &[],
     }))
 }

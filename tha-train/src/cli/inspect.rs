@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::PathBuf;
 use tha_core::build::{Head, ModelSpec};
-use tha_core::{NonFinitePolicy, RangePolicy};
+use tha_core::{Capacities, NonFinitePolicy, RangePolicy};
 
 /// Show what is in a model file: shape, heads, inputs, ranks, weights, size and cost.
 #[derive(clap::Args, Debug)]
@@ -23,8 +23,8 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let model = Model::read(&args.model)?;
-    let bytes = model.to_bytes()?.len();
-    speak::result(args.speech.json, &object(&model, bytes), || words(&model, bytes));
+    let bytes = model.to_bytes()?;
+    speak::result(args.speech.json, &object(&model, &bytes), || words(&model, &bytes));
     Ok(())
 }
 
@@ -44,8 +44,9 @@ fn policies(spec: &ModelSpec) -> (&'static str, &'static str) {
     (range, non_finite)
 }
 
-fn object(model: &Model, bytes: usize) -> Value {
+fn object(model: &Model, bytes: &[u8]) -> Value {
     let spec = model.spec();
+    let Capacities { inputs: state_inputs, history, scratch } = Capacities::of(bytes);
     let (range, non_finite) = policies(spec);
     let inputs: Vec<Value> = spec
         .inputs
@@ -75,7 +76,8 @@ fn object(model: &Model, bytes: usize) -> Value {
         "non_finite": non_finite,
         "heads": heads,
         "parameters": model.parameters(),
-        "flash_bytes": bytes,
+        "flash_bytes": bytes.len(),
+        "capacities": { "inputs": state_inputs, "history": history, "scratch": scratch },
         "macs_per_sample": model.parameters(),
         "coverage": coverage(spec),
         "provenance": {
@@ -100,12 +102,14 @@ fn coverage(spec: &ModelSpec) -> Value {
     json!({ "inputs": inputs, "pairs": pairs, "pair_fraction": if all > 0 { seen as f64 / all as f64 } else { 1.0 } })
 }
 
-fn words(model: &Model, bytes: usize) -> String {
+fn words(model: &Model, bytes: &[u8]) -> String {
     let spec = model.spec();
+    let needs = Capacities::of(bytes);
     let (range, non_finite) = policies(spec);
     let mut text = format!(
         "{}, {}, memory {}, degree {}, {}\n\
-         {} parameters, {bytes} bytes of flash, {} multiply-accumulates per sample\n\
+         {} parameters, {} bytes of flash, {} multiply-accumulates per sample\n\
+         state on the device: INPUTS {}, HISTORY {}, SCRATCH {}\n\
          outside the training range: {range}; not finite: {non_finite}\n\n",
         count(spec.inputs.len(), "input"),
         count(spec.outputs.len(), "output"),
@@ -113,7 +117,11 @@ fn words(model: &Model, bytes: usize) -> String {
         spec.degree,
         count(spec.heads.len(), "head"),
         model.parameters(),
+        bytes.len(),
         model.parameters(),
+        needs.inputs,
+        needs.history,
+        needs.scratch,
     );
     let mut rows = vec![["input", "low", "high", "offset", "gain"].map(String::from).to_vec()];
     for c in &spec.inputs {

@@ -34,6 +34,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     args.threads.apply();
     output::check_writable(&args.out)?;
+    output::check_not_read(&args.out, args.data.files().chain([args.model.as_path()]))?;
     let model = Model::read(&args.model)?;
     let data = args.data.source()?.read(&model.columns(false))?;
     data.check_memory(model.spec().memory)?;

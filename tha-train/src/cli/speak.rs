@@ -3,7 +3,7 @@
 use super::args::Speech;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -85,7 +85,14 @@ pub(super) fn result(json: bool, object: &impl Serialize, words: impl FnOnce() -
     };
     let text = text.trim_end();
     if !text.is_empty() {
-        let _ = writeln!(std::io::stdout(), "{text}");
+        let mut out = std::io::stdout();
+        match writeln!(out, "{text}").and_then(|()| out.flush()) {
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                eprintln!("tha-train: standard output: cannot be written: {error}");
+                std::process::exit(2);
+            }
+            _ => {}
+        }
     }
 }
 

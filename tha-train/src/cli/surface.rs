@@ -3,7 +3,6 @@
 use super::args::Speech;
 use super::error::CliError;
 use super::{interrupt, speak};
-use crate::host::refusal;
 use crate::output::Staging;
 use clap::error::ErrorKind;
 use clap_complete::Shell;
@@ -51,13 +50,6 @@ pub fn man(args: &ManArgs, mut command: clap::Command) -> Result<(), CliError> {
         speak::result(args.speech.json, &json!({ "page": page }), || page.clone());
         return Ok(());
     };
-    std::fs::create_dir_all(folder).map_err(|error| {
-        CliError::Usage(format!(
-            "{}: cannot be made: {}; name another folder",
-            folder.display(),
-            refusal(&error)
-        ))
-    })?;
     let commands = command.get_subcommands().filter(|sub| sub.get_name() != "help");
     let pages: Vec<(String, String)> = [&command]
         .into_iter()
@@ -66,6 +58,7 @@ pub fn man(args: &ManArgs, mut command: clap::Command) -> Result<(), CliError> {
         .collect();
     let guard = interrupt::writing();
     let mut staging = Staging::new();
+    staging.folder(folder)?;
     let mut paths = Vec::new();
     for (name, page) in &pages {
         let path = folder.join(name);

@@ -4,7 +4,7 @@ use super::args::Speech;
 use super::error::CliError;
 use super::interrupt;
 use super::speak::{self, count};
-use crate::output::{OutputError, Staging};
+use crate::output::Staging;
 use crate::synth::{self, Kind, Options};
 use serde_json::json;
 use std::path::PathBuf;
@@ -93,9 +93,8 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let model = data.model.as_ref().map(|model| model.to_bytes()).transpose()?;
 
     let guard = interrupt::writing();
-    std::fs::create_dir_all(&args.out)
-        .map_err(|error| OutputError { path: args.out.display().to_string(), reason: error.to_string() })?;
     let mut staging = Staging::new();
+    staging.folder(&args.out)?;
     staging.write(&args.out.join("train.csv"), |to| data.train.write_csv(to))?;
     staging.write(&args.out.join("test.csv"), |to| data.test.write_csv(to))?;
     staging.write(&args.out.join("truth.json"), |to| Ok(serde_json::to_writer_pretty(to, &data.truth)?))?;

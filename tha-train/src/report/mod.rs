@@ -42,6 +42,25 @@ pub struct Report<'a> {
     pub full: Option<(&'a Model, usize)>,
     /// The comparison.
     pub analysis: Option<&'a Analysis>,
+    /// Other models of the same data, this one among them; empty where there are none.
+    pub compared: &'a [Compared],
+}
+
+/// A model in a comparison of several.
+#[derive(Clone, Debug)]
+pub struct Compared {
+    /// What it is called.
+    pub name: String,
+    /// Whether it is the one of the report.
+    pub shown: bool,
+    /// Its heads.
+    pub heads: usize,
+    /// Its NRMSE on the data of the report, mean over the outputs.
+    pub nrmse: f64,
+    /// Size of its file.
+    pub bytes: usize,
+    /// Multiply-accumulates per sample.
+    pub macs: usize,
 }
 
 /// The course of a fit.
@@ -70,6 +89,7 @@ pub fn html(report: &Report<'_>) -> String {
     let mut page = Page::new(&report.title, &subtitle);
     let parts = prediction_part::Comparison::new(report);
     prediction_part::summary(&mut page, report, &parts);
+    model_part::compared(&mut page, report);
     prediction_part::prediction(&mut page, report, &parts);
     if let Some(analysis) = report.analysis {
         theory_part::decomposition(&mut page, analysis);

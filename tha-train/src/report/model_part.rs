@@ -1,8 +1,8 @@
 //! The part of a report that looks at the model: the course of its fit, its heads, its size.
 
 use super::chart::{Bar, Lines, Series, bars, heat, lines, short};
-use super::page::{Page, figure, natural, table};
-use super::palette::{BLUE, GREEN, PURPLE};
+use super::page::{Page, escape, figure, natural, table};
+use super::palette::{BLUE, GREEN, MUTED, PURPLE};
 use super::{Convergence, Report};
 use crate::analysis::mask::coverage;
 use nalgebra::DMatrix;
@@ -64,6 +64,44 @@ pub(super) fn convergence(page: &mut Page, fit: &Convergence) {
         page.section("The fit", "How the solver came to its result.");
         page.cards(&cards);
     }
+}
+
+pub(super) fn compared(page: &mut Page, report: &Report<'_>) {
+    if report.compared.len() < 2 {
+        return;
+    }
+    page.section(
+        "Beside the other models",
+        &format!("All on {}; this page is about the blue one.", escape(&report.data_name)),
+    );
+    let listed: Vec<Bar> = report
+        .compared
+        .iter()
+        .map(|model| Bar {
+            label: clipped(&model.name),
+            from: 0.0,
+            to: model.nrmse,
+            paint: if model.shown { BLUE } else { MUTED },
+            note: short(model.nrmse),
+        })
+        .collect();
+    let mut rows =
+        vec![["model", "heads", "NRMSE", "flash bytes", "MACs per sample"].map(String::from).to_vec()];
+    for model in report.compared {
+        let counts = [model.bytes, model.macs].map(|count| count.to_string());
+        rows.push(
+            [vec![escape(&model.name), model.heads.to_string(), short(model.nrmse)], counts.to_vec()]
+                .concat(),
+        );
+    }
+    page.cards(&[
+        figure(
+            "NRMSE, mean over the outputs",
+            &bars(&listed, 540, false),
+            "0 is perfect, 1 no better than the mean.",
+        ),
+        table("What it costs", &rows, "MACs: multiply-accumulates."),
+    ]);
 }
 
 pub(super) fn heads(page: &mut Page, report: &Report<'_>) {

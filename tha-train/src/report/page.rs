@@ -26,6 +26,7 @@ p{margin:0 0 12px;max-width:100ch}
 .grid{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,480px),1fr));gap:14px;margin-top:14px}
 .card{padding:16px 18px;margin-top:14px;min-width:0}
 .grid .card{margin-top:0}
+.grid .card:last-child:nth-child(odd){grid-column:1/-1}
 figure{margin:0}
 figcaption{margin-top:6px}
 svg{display:block;width:100%;max-width:640px;height:auto;margin:0 auto}

@@ -43,7 +43,7 @@ pub(super) fn decomposition(page: &mut Page, a: &Analysis) {
     ];
     let verdict = if !a.convex {
         "The weights are not convex: the truncated ensemble counts some coefficients more than once, so the bias is large \
-         and no fair baseline. The identity holds all the same."
+         and no fair baseline, and the bounds of Theorems 2 and 3 do not apply. The identity holds all the same."
             .into()
     } else if a.baking_helps() {
         format!(
@@ -67,8 +67,12 @@ pub(super) fn decomposition(page: &mut Page, a: &Analysis) {
         short(gain.abs()),
         short(error)
     );
-    page.cards(&[figure("The error, added up (Theorem 1)", &bars(&steps, 540, true), &sum), bounds(a)]);
-    outputs(page, a);
+    let mut cards = vec![figure("The error, added up (Theorem 1)", &bars(&steps, 540, true), &sum)];
+    if a.convex {
+        cards.push(bounds(a));
+    }
+    cards.extend(outputs(a));
+    page.cards(&cards);
 }
 
 fn bounds(a: &Analysis) -> String {
@@ -82,20 +86,16 @@ fn bounds(a: &Analysis) -> String {
     add("Theorem 3", a.theorem3.rhs.map(|rhs| rhs.max(0.0).sqrt()), TEAL);
     add("Theorem 2", a.theorem2.rhs, MUTED);
     let spectrum = if a.lambda_exact { "λ<sub>max</sub>(G)" } else { "trace bound on λ<sub>max</sub>(G)" };
-    let caption = if a.convex {
-        format!(
-            "Theorem 2 is √λ<sub>max</sub> ‖T‖ + (Σ w ε²)<sup>½</sup> with {spectrum} = {} and ‖T‖ = {}; Theorem 3 is the root of \
-             bias² + Σ w ε² − 2 align.",
-            short(a.lambda_max),
-            short(a.tail_norm)
-        )
-    } else {
-        "The bounds of Theorems 2 and 3 need convex weights and do not apply to this combination; Theorem 1 does.".into()
-    };
+    let caption = format!(
+        "Theorem 2 is √λ<sub>max</sub> ‖T‖ + (Σ w ε²)<sup>½</sup> with {spectrum} = {} and ‖T‖ = {}; Theorem 3 is the root of \
+         bias² + Σ w ε² − 2 align.",
+        short(a.lambda_max),
+        short(a.tail_norm)
+    );
     figure("The error and its two bounds", &bars(&listed, 540, false), &caption)
 }
 
-fn outputs(page: &mut Page, a: &Analysis) {
+fn outputs(a: &Analysis) -> [String; 2] {
     let mut rows =
         vec![["output", "error", "bias (truncated)", "baking adjustment"].map(String::from).to_vec()];
     for o in &a.outputs {
@@ -113,7 +113,7 @@ fn outputs(page: &mut Page, a: &Analysis) {
         paint: BLUE,
         note: short(value),
     };
-    page.cards(&[
+    [
         figure(
             "Distance from the recording",
             &bars(&recording.map(bar), 540, false),
@@ -124,7 +124,7 @@ fn outputs(page: &mut Page, a: &Analysis) {
             &rows,
             "Root-mean-square differences of each output.",
         ),
-    ]);
+    ]
 }
 
 pub(super) fn baking(page: &mut Page, a: &Analysis) {

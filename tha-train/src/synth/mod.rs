@@ -10,6 +10,7 @@ mod volterra;
 mod wiener_hammerstein;
 
 use crate::data::{Dataset, mean_and_std};
+use crate::host;
 use crate::model::Model;
 use crate::tt::Normal;
 use serde::Serialize;
@@ -93,6 +94,29 @@ impl Options {
         }
         if !(self.noise >= 0.0 && self.noise.is_finite()) {
             return refuse("--noise", self.noise.to_string(), "0 or more".into());
+        }
+        self.check_size()
+    }
+
+    /// Refuses what this machine cannot hold.
+    fn check_size(&self) -> Result<(), SynthError> {
+        let Some(available) = host::available_bytes() else { return Ok(()) };
+        let size = |numbers: &[usize]| numbers.iter().map(|&number| number as f64).product::<f64>();
+        let samples = size(&[self.channels + self.outputs, self.samples + self.test_samples]);
+        let network = match self.kind {
+            Kind::Volterra => {
+                size(&[self.degree, self.channels * self.memory + 1, self.rank, self.rank.max(self.outputs)])
+            }
+            _ => 0.0,
+        };
+        for (option, numbers) in [("--samples", samples), ("--rank", network)] {
+            // The channels, and their copies while they are made.
+            let needed = 3.0 * 8.0 * numbers;
+            if needed > available as f64 {
+                let found = format!("{:.0} GB of numbers", needed / 1e9);
+                let expected = format!("at most the {:.0} GB that are free", available as f64 / 1e9);
+                return Err(SynthError { option, found, expected });
+            }
         }
         Ok(())
     }

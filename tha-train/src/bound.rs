@@ -177,9 +177,9 @@ fn out_of_range(error: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
     use crate::reference;
-    use tha_train::synth::{Kind, Options, generate};
+    use crate::synth::{Kind, Options, generate};
+    use crate::tt::Normal;
 
     fn spec(degree: usize) -> ModelSpec {
         let options = Options { channels: 3, outputs: 2, degree, ..Options::new(Kind::Volterra) };
@@ -208,13 +208,13 @@ mod tests {
         let spec = spec(3);
         let bound = ErrorBound::new(&spec);
         let all = bound.model();
-        let mut random = Random::new(1);
+        let mut normal = Normal::new(1);
         for _ in 0..200 {
             let u: Vec<f64> = (0..3 * spec.memory)
                 .map(|k| {
                     let channel = &spec.inputs[k % 3];
                     let (low, high) = (f64::from(channel.low), f64::from(channel.high));
-                    low + (high - low) * 0.5 * (1.0 + random.signed())
+                    low + (high - low) * 0.5 * (1.0 + normal.draw().sin())
                 })
                 .collect();
             let one = bound.window(|input, lag| u[lag * 3 + input]);

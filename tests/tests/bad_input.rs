@@ -1,0 +1,283 @@
+//! Every bad data and model file we can think of, for every command that reads one.
+
+mod refusals;
+
+use ndarray::{Array1, Array2, Array3};
+use refusals::{bench, refused};
+use tha_tests::Bench;
+
+#[test]
+fn data() {
+    let bench = bench();
+    let write = |name: &str, content: &[u8]| std::fs::write(bench.path(name), content).unwrap();
+    for (name, text) in [
+        ("empty.csv", ""),
+        ("header.csv", "u1,u2,y1\n"),
+        ("nan.csv", "u1,u2,y1\n1,2,3\n1,NaN,3\n"),
+        ("infinite.csv", "u1,u2,y1\n1,2,3\n-inf,2,1\n"),
+        ("huge.csv", "u1,u2,y1\n1,2,3\n1,1e300,1\n"),
+        ("text.csv", "u1,u2,y1\n1,2,3\n1,two,3\n"),
+        ("comma.csv", "u1,u2,y1\n1,2,3\n1,\"2,5\",3\n"),
+        ("gap.csv", "u1,u2,y1\n1,2,3\n1,,3\n"),
+        ("ragged.csv", "u1,u2,y1\n1,2,3\n1,2\n"),
+        ("wide.csv", "u1,u2,y1\n1,2,3\n1,2,3,4\n"),
+        ("short.csv", "u1,u2,y1\n1,2,3\n"),
+        ("short_records.csv", "record,u1,u2,y1\na,1,2,3\nb,1,2,3\nc,1,2,3\n"),
+        ("returning.csv", "record,u1,u2,y1\n0,1,2,3\n1,1,2,3\n0,1,2,3\n"),
+        ("twice.csv", "u1,u2,u2,y1\n1,2,3,4\n"),
+        ("semicolons.csv", "u1;u2;y1\n1;2;3\n"),
+        ("no_header.csv", "1,2,3\n4,5,6\n"),
+        ("others.csv", "u1,u3,y1\n1,2,3\n1,2,3\n1,2,3\n"),
+        ("no_outputs.csv", "u1,u2\n1,2\n3,4\n5,6\n"),
+        ("data.xlsx", "PK"),
+        ("plain", "u1,u2,y1\n1,2,3\n"),
+    ] {
+        write(name, text.as_bytes());
+    }
+    write("binary.csv", &[0, 159, 146, 150, 0, 10, 255, 254]);
+    write("utf16.csv", &"u1,u2,y1\n1,2,3\n".encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>());
+    std::fs::create_dir(bench.path("folder.csv")).unwrap();
+    arrays(&bench);
+
+    // Where only the inputs are read, the outputs may be anything.
+    let needing_outputs = ["no_outputs.csv", "no_y.npz", "rows.npz"];
+    let bad = [
+        ("missing.csv", "missing.csv: cannot be read"),
+        ("folder.csv", "folder.csv: cannot be read"),
+        ("empty.csv", "empty.csv: no samples (an empty file)"),
+        ("header.csv", "header.csv: no samples (only a header)"),
+        ("nan.csv", "nan.csv, line 3, column 'u2': NaN"),
+        ("infinite.csv", "infinite.csv, line 3, column 'u1': an infinite value"),
+        ("huge.csv", "huge.csv, line 3, column 'u2': 1e300"),
+        ("text.csv", "text.csv, line 3, column 'u2': 'two' is not a number"),
+        ("comma.csv", "comma.csv, line 3, column 'u2': '2,5' is not a number"),
+        ("gap.csv", "gap.csv, line 3, column 'u2': an empty field"),
+        ("ragged.csv", "ragged.csv, line 3: 2 fields"),
+        ("wide.csv", "wide.csv, line 3: 4 fields"),
+        ("short.csv", "short.csv: the longest record has 1 samples, fewer than the memory of 2"),
+        ("short_records.csv", "fewer than the memory of 2"),
+        ("returning.csv", "returning.csv, line 4, column 'record'"),
+        ("twice.csv", "twice.csv, line 1: two columns are named 'u2'"),
+        ("semicolons.csv", "separate the fields with commas"),
+        ("no_header.csv", "no_header.csv, line 1"),
+        ("binary.csv", "binary.csv, line 1: not text"),
+        ("utf16.csv", "utf16.csv, line 1: not text"),
+        ("data.xlsx", "data.xlsx: unknown kind of data file"),
+        ("plain", "plain: unknown kind of data file"),
+        ("missing.npz", "missing.npz: cannot be read"),
+        ("junk.npz", "junk.npz"),
+        ("cut.npz", "cut.npz"),
+        ("empty.npz", "empty.npz"),
+        ("no_u.npz", "no array 'u'"),
+        ("cube.npz", "array 'u': 3 dimensions"),
+        ("bool.npz", "not an array of real numbers"),
+        ("nan.npz", "array 'u', row 2, column u1: NaN"),
+        ("rows.npz", "'y' has 2 rows, but 'u' has 3"),
+        ("none.npz", "array 'u' is empty"),
+        ("--u missing.npy --y y.npy", "missing.npy: cannot be read"),
+        ("--u junk.npy --y y.npy", "junk.npy"),
+        ("--u cut.npy --y y.npy", "cut.npy"),
+        ("--u u.npy --y long.npy", "'y' has 4 rows, but 'u' has 3"),
+        ("no_outputs.csv", "no_outputs.csv, line 1"),
+        ("no_y.npz", "no array 'y'"),
+    ];
+    let mut cases = Vec::new();
+    for (file, word) in bad {
+        let mut commands = vec![
+            format!("tha-train fit {file} --out m.tha --memory 2 --degree 2"),
+            format!("tha-train evaluate good.tha {file}"),
+            format!("tha-train analyze --full good.tha --ensemble heads.tha {file} --report r.html"),
+        ];
+        if !needing_outputs.contains(&file) && !file.contains("--y long") {
+            commands.push(format!("tha-train predict good.tha {file} --out p.csv"));
+            commands.push(format!("tha-firmware-sim run good.tha {file}"));
+            commands.push(format!("tha-firmware-sim faults good.tha {file}"));
+            commands.push(format!("tha-firmware-sim watch good.tha {file} --plain"));
+        }
+        // A search has no memory to be too short for, only nothing to validate on.
+        let found = if file.starts_with("short") { "no sample is left for validation" } else { word };
+        cases.push((format!("tha-train tune {file} --out tuned --trials 2"), found));
+        if !file.starts_with("--u") {
+            // A validation file that is only too short is another matter: nothing is left to validate on.
+            let word = if file.starts_with("short") { "short" } else { word };
+            cases.push((
+                format!("tha-train fit train.csv --val {file} --out m.tha --memory 2 --degree 2"),
+                word,
+            ));
+        }
+        cases.extend(commands.into_iter().map(|command| (command, word)));
+    }
+    // Other channels than the model's.
+    for command in ["predict good.tha others.csv --out p.csv", "evaluate good.tha others.csv"] {
+        cases.push((format!("tha-train {command}"), "the model's input 'u2' missing among 'u1', 'u3', 'y1'"));
+    }
+    cases.push(("tha-train fit train.csv --val others.csv --out m.tha".into(), "'u2'"));
+    cases.push(("tha-train evaluate good.tha three.npz".into(), "'u' has 3 columns"));
+    for command in ["run", "faults"] {
+        cases.push((format!("tha-firmware-sim {command} good.tha others.csv"), "'u2' missing"));
+    }
+    refused(&bench, &cases);
+}
+
+/// Malformed NumPy files; `u.npy` and `y.npy` are good.
+fn arrays(bench: &Bench) {
+    let u = Array2::from_shape_fn((3, 2), |(t, i)| (3 * t + i) as f64);
+    let y = Array1::from(vec![1.0, 2.0, 3.0]);
+    ndarray_npy::write_npy(bench.path("u.npy"), &u).unwrap();
+    ndarray_npy::write_npy(bench.path("y.npy"), &y).unwrap();
+    ndarray_npy::write_npy(bench.path("long.npy"), &Array1::from(vec![1.0; 4])).unwrap();
+    std::fs::write(bench.path("junk.npy"), "not numpy at all").unwrap();
+    std::fs::write(bench.path("junk.npz"), "PK not an archive").unwrap();
+    std::fs::write(bench.path("empty.npz"), "").unwrap();
+    let whole = std::fs::read(bench.path("u.npy")).unwrap();
+    std::fs::write(bench.path("cut.npy"), &whole[..whole.len() - 8]).unwrap();
+    let mut nan = u.clone();
+    nan[[1, 0]] = f64::NAN;
+    let three = Array2::from_elem((3, 3), 1.0);
+    type Add<'a> = &'a dyn Fn(&mut ndarray_npy::NpzWriter<std::fs::File>);
+    let archive = |name: &str, add: Add<'_>| {
+        let mut writer = ndarray_npy::NpzWriter::new(std::fs::File::create(bench.path(name)).unwrap());
+        add(&mut writer);
+        writer.finish().unwrap();
+    };
+    let with = |name: &str, u: &Array2<f64>, y: &Array1<f64>| {
+        archive(name, &|to| {
+            to.add_array("u", u).unwrap();
+            to.add_array("y", y).unwrap();
+        });
+    };
+    with("good.npz", &u, &y);
+    with("nan.npz", &nan, &y);
+    with("three.npz", &three, &y);
+    with("rows.npz", &u, &Array1::from(vec![1.0, 2.0]));
+    with("none.npz", &Array2::zeros((0, 2)), &Array1::from(vec![]));
+    archive("no_u.npz", &|to| to.add_array("y", &y).unwrap());
+    archive("no_y.npz", &|to| to.add_array("u", &u).unwrap());
+    archive("cube.npz", &|to| to.add_array("u", &Array3::<f64>::zeros((3, 2, 2))).unwrap());
+    archive("bool.npz", &|to| to.add_array("u", &Array2::from_elem((3, 2), true)).unwrap());
+    let whole = std::fs::read(bench.path("good.npz")).unwrap();
+    std::fs::write(bench.path("cut.npz"), &whole[..whole.len() / 2]).unwrap();
+}
+
+/// CRC-32 (ISO-HDLC) of bytes 0 to 11 and 16 to the end, as FORMAT.md says.
+fn checksum(file: &[u8]) -> u32 {
+    let step = |crc: u32, byte: &u8| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg()))
+    };
+    !file[..12].iter().chain(&file[16..]).fold(!0, step)
+}
+
+#[test]
+fn models() {
+    let bench = bench();
+    let good = std::fs::read(bench.path("good.tha")).unwrap();
+    assert_eq!(checksum(&good).to_le_bytes(), good[12..16], "the checksum of this test is the format's");
+    let mut flipped = good.clone();
+    *flipped.last_mut().unwrap() ^= 1;
+    let mut newer = good.clone();
+    newer[4] = 200;
+    let sum = checksum(&newer).to_le_bytes();
+    newer[12..16].copy_from_slice(&sum);
+    for (name, content) in [
+        ("empty.tha", &b""[..]),
+        ("junk.tha", b"this is not a model, however long it may be"),
+        ("cut.tha", &good[..good.len() / 2]),
+        ("longer.tha", &[&good[..], b"more"].concat()),
+        ("flipped.tha", &flipped),
+        ("newer.tha", &newer),
+    ] {
+        std::fs::write(bench.path(name), content).unwrap();
+    }
+    let mut cases = Vec::new();
+    for (file, word) in [
+        ("missing.tha", "missing.tha: cannot be read"),
+        ("other", "other: cannot be read"),
+        ("empty.tha", "empty.tha: 0 bytes are too few"),
+        ("junk.tha", "junk.tha: not a .tha model"),
+        ("train.csv", "train.csv: not a .tha model"),
+        ("cut.tha", "cut.tha: the model is cut off"),
+        ("longer.tha", "longer.tha: "),
+        ("flipped.tha", "flipped.tha: "),
+        ("newer.tha", "newer.tha: "),
+    ] {
+        for command in [
+            "tha-train predict @ test.csv --out p.csv",
+            "tha-train evaluate @ test.csv",
+            "tha-train evaluate @ test.csv --json",
+            "tha-train analyze --full @ --ensemble heads.tha test.csv --report r.html",
+            "tha-train analyze --full good.tha --ensemble @ test.csv --report r.html",
+            "tha-train inspect @",
+            "tha-train export @ --to c --out code",
+            "tha-train export @ --to rust --out code",
+            "tha-firmware-sim run @ test.csv",
+            "tha-firmware-sim run @ test.csv --target cortex-m4f",
+            "tha-firmware-sim faults @ test.csv",
+            "tha-firmware-sim watch @ test.csv --plain",
+            "tha-firmware-sim boards @",
+            "tha-firmware-sim soak @",
+            "tha-firmware-sim soak good.tha --with @",
+        ] {
+            cases.push((command.replace('@', file), word));
+        }
+    }
+    cases.push(("tha-train inspect newer.tha".into(), "200"));
+    for (command, word) in [
+        ("tha-train analyze --full good.tha --ensemble other/truth.tha test.csv", "memory 2, the ensemble 3"),
+        ("tha-train evaluate other/truth.tha test.csv", "'u3'"),
+        ("tha-firmware-sim soak good.tha --with other/truth.tha", "--with"),
+    ] {
+        cases.push((command.into(), word));
+    }
+    refused(&bench, &cases);
+}
+
+/// Channels are found by name: in another order, and beside others, they give the same numbers.
+#[test]
+fn channels_in_another_order() {
+    let bench = bench();
+    for file in ["train.csv", "test.csv"] {
+        let text = std::fs::read_to_string(bench.path(file)).unwrap();
+        let line = |line: &str| {
+            let fields: Vec<&str> = line.split(',').collect();
+            format!("{},note,{},{}\n", fields[2], fields[1], fields[0])
+        };
+        let shuffled: String = text.lines().map(line).collect();
+        assert!(shuffled.starts_with("y1,note,u2,u1\n"));
+        std::fs::write(bench.path(&format!("shuffled_{file}")), shuffled).unwrap();
+    }
+    let same = |command: &str, file: &str| {
+        assert_eq!(
+            bench.ok(command),
+            bench.ok(&command.replace(file, &format!("shuffled_{file}"))),
+            "{command}"
+        );
+    };
+    same("tha-train evaluate good.tha test.csv --json", "test.csv");
+    same("tha-train predict good.tha test.csv --out p.csv -q; cat p.csv", "test.csv");
+    same("tha-train analyze --full good.tha --ensemble heads.tha test.csv --json", "test.csv");
+    same("tha-firmware-sim faults good.tha train.csv --trials 3 --json", "train.csv");
+    same("tha-firmware-sim watch good.tha test.csv --plain", "test.csv");
+    let fit = "tha-train fit train.csv --memory 2 --degree 2 --restarts 1 -q";
+    same(&format!("{fit} --val test.csv --out v.tha; od -t x1 v.tha"), "test.csv");
+    // A model of the other order is another file, and the analysis brings the two together.
+    bench.ok("tha-train fit shuffled_train.csv --memory 2 --degree 2 --restarts 1 -q --heads 2 --subset-size 1 --out h.tha");
+    let error = |ensemble: &str| {
+        let text =
+            bench.ok(&format!("tha-train analyze --full good.tha --ensemble {ensemble} test.csv --json"));
+        let error: f64 = text.split("\"error\":").nth(1).unwrap().split(',').next().unwrap().parse().unwrap();
+        error
+    };
+    assert!(
+        (error("h.tha") / error("heads.tha") - 1.0).abs() < 1e-3,
+        "{} {}",
+        error("h.tha"),
+        error("heads.tha")
+    );
+}
+
+/// Few samples are not bad input: a search over them comes to its end.
+#[test]
+fn a_search_on_few_samples() {
+    let bench = bench();
+    bench.ok("tha-train tune train.csv --out tuned --trials 40 -q");
+}

@@ -1,0 +1,268 @@
+//! Every zero, absurd or contradictory option we can think of, and every place that cannot be written to.
+
+mod refusals;
+
+use refusals::{bench, contents, refused};
+
+#[test]
+fn options() {
+    let bench = bench();
+    for (name, text) in [("nonsense.json", "{"), ("unknown.json", "[[\"u9\"]]"), ("empty.json", "[]")] {
+        std::fs::write(bench.path(name), text).unwrap();
+    }
+    let fit = [
+        ("--memory 0", "--memory"),
+        ("--memory -1", "-1"),
+        ("--memory 1000000000", "--memory"),
+        ("--memory 99999999999999999999", "--memory"),
+        ("--memory 1.5", "1.5"),
+        ("--memory 500", "fewer than the memory of 500"),
+        ("--degree 0", "degree is 0"),
+        ("--degree 1000000000", "degree is 1000000000"),
+        ("--max-rank 0", "max rank is 0"),
+        ("--max-rank 1000000000", "max rank is 1000000000"),
+        ("--tol nan", "tolerance is NaN"),
+        ("--tol 2", "tolerance is 2"),
+        ("--ridge nan", "ridge is NaN"),
+        ("--ridge inf", "ridge is inf"),
+        ("--ridge=-3", "ridge is -3"),
+        ("--ridge much", "much"),
+        ("--restarts 0", "restarts is 0"),
+        ("--restarts 1000000000", "restarts is 1000000000"),
+        ("--val-fraction 0", "--val-fraction"),
+        ("--val-fraction 1", "--val-fraction"),
+        ("--val-fraction 2", "--val-fraction"),
+        ("--val-fraction nan", "--val-fraction"),
+        ("--val-fraction 1e-9", "no sample is left for validation"),
+        ("--folds 0", "--folds"),
+        ("--folds 1", "--folds"),
+        ("--folds 1000000000", "--folds"),
+        ("--folds 900", "--folds"),
+        ("--folds 3 --no-refit", "--no-refit"),
+        ("--folds 3 --val test.csv", "--folds"),
+        ("--folds 3 --val-fraction 0.1", "--folds"),
+        ("--heads 0", "--heads"),
+        ("--heads -1", "-1"),
+        ("--heads 1000000000", "--heads"),
+        ("--heads 2 --subset-size 0", "--subset-size"),
+        ("--heads 2 --subset-size 3", "--subset-size"),
+        ("--heads 2 --subset-size 1000000000", "--subset-size"),
+        ("--subset-size 2", "--subset-size is for ensembles"),
+        ("--combine additive", "--combine is for ensembles"),
+        ("--combine magic --heads 2", "magic"),
+        ("--heads 2 --subsets magic", "--subsets: 'magic'"),
+        ("--subsets random", "--heads"),
+        ("--heads 2 --subsets file:missing.json", "missing.json: cannot be read"),
+        ("--subsets file:nonsense.json", "nonsense.json"),
+        ("--subsets file:unknown.json", "\"u9\" is not an input"),
+        ("--subsets file:empty.json", "there is no subset"),
+        ("--heads 2 --subset-size 1 --combine additive --folds 3", "--folds"),
+        ("--heads 2 --subset-size 1 --budget-flash 1 -q", "budget"),
+        ("--heads 2 --subset-size 1 --budget-macs 0 -q", "budget"),
+        ("--budget-flash 1000", "--budget-flash is for ensembles"),
+        ("--threads 0", "--threads"),
+        ("--threads 1000000000", "--threads"),
+        ("--threads -2", "-2"),
+        ("--seed -1", "-1"),
+        ("--seed x", "--seed"),
+        ("--solver magic", "magic"),
+        ("--range wide", "wide"),
+        ("--inputs 'nothing*'", "nothing*"),
+        ("--inputs '*'", "as input and as output"),
+        ("--outputs u1", "as input and as output"),
+        ("--nonsense", "--nonsense"),
+        ("--out m2.tha", "--out"),
+    ];
+    let mut cases: Vec<(String, &str)> = fit
+        .iter()
+        .map(|(option, word)| (format!("tha-train fit train.csv --out m.tha {option}"), *word))
+        .collect();
+    for (line, word) in [
+        ("tha-train", "no command given"),
+        ("tha-train paint", "paint"),
+        ("tha-train fit", "--out"),
+        ("tha-train fit train.csv", "--out"),
+        ("tha-train fit --out m.tha", "DATA"),
+        ("tha-train fit train.csv --u u.npy --out m.tha", "--u"),
+        ("tha-train fit --y y.npy --out m.tha", "--u"),
+        ("tha-train predict", "MODEL"),
+        ("tha-train predict good.tha --out p.csv", "DATA"),
+        ("tha-train predict good.tha test.csv", "--out"),
+        ("tha-train evaluate good.tha", "DATA"),
+        ("tha-train evaluate good.tha test.csv --threads 0", "--threads"),
+        ("tha-train analyze --full good.tha test.csv", "--ensemble"),
+        ("tha-train analyze --full good.tha --ensemble heads.tha", "DATA"),
+        (
+            "tha-train analyze --full good.tha --ensemble heads.tha test.csv --measure-zero 1000000000",
+            "--measure-zero",
+        ),
+        ("tha-train inspect", "MODEL"),
+        ("tha-train export good.tha --out code", "--to"),
+        ("tha-train export good.tha --to ada --out code", "ada"),
+        ("tha-train export good.tha --to c", "--out"),
+        ("tha-train tune", "DATA"),
+        ("tha-train tune train.csv --minutes 0", "--minutes"),
+        ("tha-train tune train.csv --minutes nan", "--minutes"),
+        ("tha-train tune train.csv --minutes=-1", "--minutes"),
+        ("tha-train tune train.csv --minutes 1e300", "--minutes"),
+        ("tha-train tune train.csv --trials 0", "--trials"),
+        ("tha-train tune train.csv --max-memory 0", "memory: 0"),
+        ("tha-train tune train.csv --max-memory 1000000000", "memory: 1000000000"),
+        ("tha-train tune train.csv --max-degree 0", "degree"),
+        ("tha-train tune train.csv --max-degree 1000000000", "degree"),
+        ("tha-train tune train.csv --max-rank 0", "rank"),
+        ("tha-train tune train.csv --val-fraction 2", "--val-fraction"),
+        ("tha-train tune train.csv --folds 1", "--folds"),
+        ("tha-train completions tcsh5", "tcsh5"),
+        ("tha-train synth --out x", "--kind"),
+        ("tha-train synth --kind volterra", "--out"),
+        ("tha-train synth --kind fractal --out x", "fractal"),
+        ("tha-train synth --kind volterra --out x --channels 0", "--channels"),
+        ("tha-train synth --kind volterra --out x --outputs 1000000000", "--outputs"),
+        ("tha-train synth --kind volterra --out x --memory 0", "--memory"),
+        ("tha-train synth --kind volterra --out x --degree 0", "--degree"),
+        ("tha-train synth --kind volterra --out x --rank 0", "--rank"),
+        ("tha-train synth --kind volterra --out x --samples 0", "--samples"),
+        ("tha-train synth --kind volterra --out x --samples 1000000000", "--samples"),
+        ("tha-train synth --kind array --out x --samples 100000000 --channels 10000", "GB"),
+        ("tha-train synth --kind volterra --out x --rank 1000 --memory 10000 --channels 10000", "GB"),
+        ("tha-train synth --kind volterra --out x --correlation 1", "--correlation"),
+        ("tha-train synth --kind volterra --out x --correlation nan", "--correlation"),
+        ("tha-train synth --kind volterra --out x --noise=-1", "--noise"),
+        ("tha-train synth --kind volterra --out x --noise nan", "--noise"),
+        ("tha-train demo --seed x --out x", "--seed"),
+        ("tha-train demo --threads 0 --out x", "--threads"),
+        ("tha-firmware-sim", "no command given"),
+        ("tha-firmware-sim fly good.tha", "fly"),
+        ("tha-firmware-sim run good.tha", "DATA"),
+        ("tha-firmware-sim run good.tha test.csv --target z80", "z80"),
+        ("tha-firmware-sim faults good.tha test.csv --trials 0", "--trials"),
+        ("tha-firmware-sim faults good.tha test.csv --trials 1000000000", "--trials"),
+        ("tha-firmware-sim faults good.tha test.csv --seed x", "--seed"),
+        ("tha-firmware-sim watch good.tha test.csv --plain --speed 0", "--speed"),
+        ("tha-firmware-sim watch good.tha test.csv --plain --speed nan", "--speed"),
+        ("tha-firmware-sim soak good.tha --samples x", "--samples"),
+        ("tha-firmware-sim boards --nonsense", "--nonsense"),
+    ] {
+        cases.push((line.into(), word));
+    }
+    refused(&bench, &cases);
+}
+
+#[test]
+fn outputs() {
+    let bench = bench();
+    std::fs::create_dir(bench.path("folder")).unwrap();
+    let fit = "tha-train fit train.csv --memory 2 --degree 2";
+    let analyze = "tha-train analyze --full good.tha --ensemble heads.tha test.csv";
+    let cases: Vec<(String, &str)> = [
+        (format!("{fit} --out folder"), "folder: cannot be written: it is a directory"),
+        (format!("{fit} --out nowhere/m.tha"), "nowhere/m.tha: cannot be written"),
+        (format!("{fit} --out good.tha/m.tha"), "good.tha/m.tha: cannot be written"),
+        (format!("{fit} --out m.tha --report folder"), "folder: cannot be written"),
+        (format!("{fit} --out m.tha --report nowhere/r.html"), "nowhere/r.html: cannot be written"),
+        (format!("{fit} --out m.tha --heads 2 --subset-size 1 --checkpoint good.tha"), "good.tha"),
+        (format!("{fit} --out m.tha --report m.tha"), "m.tha"),
+        (format!("{fit} --out train.csv"), "train.csv: cannot be written: it is read"),
+        (format!("{fit} --out folder/../train.csv"), "train.csv: cannot be written: it is read"),
+        (format!("{fit} --out test.csv --val test.csv"), "test.csv: cannot be written: it is read"),
+        ("tha-train predict good.tha test.csv --out folder".into(), "folder: cannot be written"),
+        (
+            "tha-train predict good.tha test.csv --out nowhere/p.csv".into(),
+            "nowhere/p.csv: cannot be written",
+        ),
+        (
+            "tha-train predict good.tha test.csv --out test.csv".into(),
+            "test.csv: cannot be written: it is read",
+        ),
+        (
+            "tha-train predict good.tha test.csv --out good.tha".into(),
+            "good.tha: cannot be written: it is read",
+        ),
+        (format!("{analyze} --report folder"), "folder: cannot be written"),
+        (format!("{analyze} --report nowhere/r.html"), "nowhere/r.html: cannot be written"),
+        (format!("{analyze} --report heads.tha"), "heads.tha: cannot be written: it is read"),
+        ("tha-train export good.tha --to c --out good.tha".into(), "good.tha: cannot be written"),
+        (
+            "tha-train export good.tha --to rust --out good.tha/code".into(),
+            "good.tha/code: cannot be written",
+        ),
+        ("tha-train synth --kind array --out good.tha".into(), "good.tha: cannot be written"),
+        ("tha-train synth --kind array --out good.tha/data".into(), "good.tha/data: cannot be written"),
+        ("tha-train tune train.csv --trials 2 --out good.tha".into(), "good.tha"),
+        ("tha-train man --out good.tha".into(), "good.tha: cannot be written"),
+        ("tha-train demo --out good.tha".into(), "good.tha: cannot be written"),
+        ("tha-train demo --out good.tha/demo".into(), "good.tha/demo: cannot be written"),
+    ]
+    .into();
+    refused(&bench, &cases);
+}
+
+/// What writes, and so can find the disk full.
+const WRITERS: [&str; 6] = [
+    "tha-train fit train.csv --memory 2 --degree 2 --restarts 1 --out new.tha -q",
+    "tha-train fit train.csv --memory 2 --degree 2 --restarts 1 --out new.tha --report new.html -q",
+    "tha-train predict good.tha train.csv --out new.csv -q",
+    "tha-train analyze --full good.tha --ensemble heads.tha train.csv --report new.html -q",
+    "tha-train export good.tha --to c --out new/deep -q",
+    "tha-train synth --kind array --out new/deep -q",
+];
+
+/// No file may have a byte: what a full disk does to every write.
+#[test]
+fn a_full_disk() {
+    let bench = bench();
+    let limited = |line: &str| format!("trap '' XFSZ; ulimit -f 0; {line}");
+    let before = contents(&bench.path(""));
+    for line in WRITERS {
+        let output = bench.run(&limited(line));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{line}: {said}");
+        assert_eq!(said.lines().count(), 1, "{line}: {said}");
+        assert!(said.contains("new") && said.contains("cannot be written"), "{line}: {said}");
+        assert!(contents(&bench.path("")) == before, "{line}: something was left");
+    }
+    for line in [
+        "tha-train inspect good.tha",
+        "tha-train evaluate good.tha test.csv --json",
+        "tha-firmware-sim boards",
+    ] {
+        let output = bench.run(&format!("{line} > /dev/full"));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{line}: {said}");
+        assert!(
+            said.contains("standard output: cannot be written") && said.lines().count() == 1,
+            "{line}: {said}"
+        );
+    }
+}
+
+/// A file system of 16 KiB, where the machine lets one be mounted out of everybody's sight.
+#[test]
+fn a_full_file_system() {
+    let bench = bench();
+    std::fs::create_dir(bench.path("small")).unwrap();
+    let mounted = |line: &str| {
+        let line = line.replace("--out ", "--out small/").replace("--report ", "--report small/");
+        format!(
+            "unshare -rm sh -c 'mount -t tmpfs -o size=16k none small && {{ {line}; echo $?; ls -A small; }}'"
+        )
+    };
+    if !bench.run(&mounted("true")).status.success() {
+        println!("note: no file system can be mounted here; skipped");
+        return;
+    }
+    let mut full = 0;
+    for line in WRITERS {
+        let output = bench.run(&mounted(line));
+        let (found, said) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        if found.starts_with("0\n") {
+            continue; // It fits.
+        }
+        full += 1;
+        assert_eq!(found, "2\n", "{line}: {said}");
+        assert!(said.contains("No space left") && said.lines().count() == 1, "{line}: {said}");
+    }
+    assert!(full >= 3, "the data and the reports are larger than the file system: {full}");
+}

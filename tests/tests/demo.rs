@@ -1,0 +1,71 @@
+//! `tha-train demo` as a newcomer meets it.
+
+use tha_tests::{Bench, value};
+
+fn bench() -> Bench {
+    Bench::new(env!("CARGO_BIN_EXE_tests-train"), env!("CARGO_BIN_EXE_tests-simulate"))
+}
+
+/// Into a folder that has things in it, and then the three commands that it ends with.
+#[test]
+fn the_whole_path_and_the_commands_to_try_next() {
+    let bench = bench();
+    std::fs::create_dir(bench.path("my demo")).unwrap();
+    std::fs::write(bench.path("my demo/mine.txt"), "keep").unwrap();
+    std::fs::write(bench.path("my demo/full.tha"), "of an earlier run").unwrap();
+    let said = bench.ok("tha-train demo --out 'my demo' --json --quiet");
+    assert_eq!(said.lines().count(), 1, "one JSON object and nothing else");
+    let report: serde_json::Value = serde_json::from_str(&said).unwrap();
+
+    let error = |name: &str| {
+        let line = report["models"].as_array().unwrap().iter().find(|line| line["model"] == name).unwrap();
+        (value(&line["val_nrmse"]), value(&line["test_nrmse"]), line["from_full"].as_f64())
+    };
+    let (full, average, stack, additive) =
+        (error("full"), error("average"), error("stack"), error("additive"));
+    assert!(full.1 < 0.25 && additive.1 < 0.25, "{full:?} {additive:?}");
+    assert!(stack.0 <= average.0, "free weights are no worse where they were chosen: {stack:?} {average:?}");
+    assert!(full.2.is_none() && [average, stack, additive].iter().all(|model| model.2.is_some()), "analysed");
+    let chosen = report["chosen"].as_str().unwrap();
+    assert!(
+        [full, average, stack, additive].iter().all(|model| error(chosen).0 <= model.0),
+        "chosen on validation"
+    );
+    assert_eq!(report["stream"]["samples"], 1497);
+    assert_eq!(report["stream"]["bit_exact"], true);
+    assert!(value(&report["stream"]["bound_used"]) < 1.0);
+
+    for file in report["files"].as_array().unwrap() {
+        let file = bench.path("my demo").join(file.as_str().unwrap());
+        assert!(std::fs::metadata(&file).unwrap().len() > 100, "{}", file.display());
+    }
+    assert_eq!(std::fs::read(bench.path("my demo/mine.txt")).unwrap(), b"keep");
+    let page = std::fs::read_to_string(bench.path("my demo/report.html")).unwrap();
+    for part in
+        ["Beside the other models", "How far from the full model", "What the model leaves", "Size and cost"]
+    {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(!page.contains("could not be drawn"));
+    bench.ok("cd 'my demo/export' && gcc -std=c99 -Wall -Werror -c *.c");
+
+    let next = report["next"].as_array().unwrap();
+    assert_eq!(next.len(), 3);
+    for command in next {
+        bench.ok(command.as_str().unwrap());
+    }
+}
+
+#[test]
+fn ctrl_c_in_the_middle_leaves_nothing() {
+    let bench = bench();
+    // The first line of progress is the sign that it is at work.
+    let line = "tha-train demo --out d 2> log & id=$!; while [ ! -s log ]; do sleep 0.05; done; sleep 1; \
+                kill -INT $id; wait $id";
+    let output = bench.run(line);
+    let said = std::fs::read_to_string(bench.path("log")).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.lines().last().unwrap().contains("interrupted"), "{said}");
+    assert!(!bench.path("d").exists());
+    assert_eq!(std::fs::read_dir(bench.path("")).unwrap().count(), 1, "only the log");
+}

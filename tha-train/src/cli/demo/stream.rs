@@ -1,0 +1,65 @@
+//! The stream of the demo: tha-core in f32, sample by sample, against the batch in f64 and against the bits that
+//! `FORMAT.md` prescribes.
+
+use crate::bound::ErrorBound;
+use crate::cli::error::CliError;
+use crate::data::Dataset;
+use crate::model::Model;
+use crate::reference;
+use serde::Serialize;
+use tha_core::{State, push};
+
+/// Room for any model of the demo.
+type Room = State<16, 192, 4096>;
+
+/// How the stream compares.
+#[derive(Serialize)]
+pub(super) struct Streamed {
+    /// Samples that gave outputs.
+    pub samples: usize,
+    /// Every output has the bits that `FORMAT.md` prescribes.
+    pub bit_exact: bool,
+    /// Largest difference from the batch, in standard deviations of the output.
+    pub difference: f64,
+    /// Largest difference from the batch as a part of the rounding bound of its sample.
+    pub bound_used: f64,
+}
+
+impl Streamed {
+    /// Bits and bound are as they should be, and no sample is missing.
+    pub(super) fn ok(&self, expected: usize) -> bool {
+        self.bit_exact && self.bound_used <= 1.0 && self.samples == expected
+    }
+}
+
+/// Pushes one record through tha-core.
+pub(super) fn stream(model: &Model, data: &Dataset) -> Result<Streamed, CliError> {
+    let refuse = |error: &dyn std::fmt::Display| CliError::Usage(format!("the stream failed: {error}"));
+    let bytes = model.to_bytes()?;
+    let mut words = vec![0u32; bytes.len().div_ceil(4)];
+    bytemuck::cast_slice_mut::<u32, u8>(&mut words)[..bytes.len()].copy_from_slice(&bytes);
+    let core = tha_core::Model::parse(&bytemuck::cast_slice(&words)[..bytes.len()])
+        .map_err(|error| refuse(&error))?;
+    let mut state = Box::new(Room::new(&core).map_err(|error| refuse(&error))?);
+
+    let spec = model.spec();
+    let batch = model.predict(data, &data.scored_rows(spec.memory));
+    let bound = ErrorBound::new(spec);
+    let samples: Vec<Vec<f32>> =
+        (0..data.len()).map(|t| data.u.iter().map(|column| column[t] as f32).collect()).collect();
+    let mut found = Streamed { samples: 0, bit_exact: true, difference: 0.0, bound_used: 0.0 };
+    for (t, u) in samples.iter().enumerate() {
+        let Some(output) = push(&core, &mut state, u).output() else { continue };
+        let window: Vec<&[f32]> = (0..spec.memory).map(|lag| samples[t - lag].as_slice()).collect();
+        let expected = reference::outputs(spec, &window);
+        let bounds = bound.window(|input, lag| data.u[input][t - lag]);
+        for (j, &y) in output.y.iter().enumerate() {
+            let difference = (f64::from(y) - batch[(found.samples, j)]).abs();
+            found.bit_exact &= y.to_bits() == expected[j].to_bits();
+            found.difference = found.difference.max(difference / f64::from(spec.outputs[j].scale));
+            found.bound_used = found.bound_used.max(difference / bounds[j]);
+        }
+        found.samples += 1;
+    }
+    Ok(found)
+}
