@@ -10,6 +10,8 @@ use std::collections::HashSet;
 /// Starts of the search for subspaces, per start of the race and rank above one, and how many of those found are paired.
 const SUBSPACES: usize = 12;
 const LIKELY: usize = 6;
+/// Where the direct solution is known no better than this, its zeros are those of the noise.
+const BLURRED: f64 = 0.1;
 
 impl Track<'_, '_> {
     /// Starts whose end cores vanish where the direct solution does.
@@ -21,11 +23,15 @@ impl Track<'_, '_> {
         // What the noise leaves of a zero of the direct solution.
         let share = judge.dimension as f64 / self.all.entries() as f64;
         let level = 2.0 * (judge.variance * share).max(EXACT).sqrt();
+        if level > BLURRED {
+            return Ok(None);
+        }
         let promising = 2.0 * judge.variance.max(EXACT) * self.sketch.entries() as f64;
         for rank in (2..=self.options.max_rank).filter(|rank| polynomial.special(*rank)) {
             let mut found: Vec<(usize, Subspace)> = Vec::new();
             let mut tried = HashSet::new();
             let mut rest: Vec<(f64, TensorTrain)> = Vec::new();
+            let mut descents = 0;
             for round in 0..SUBSPACES * (rank - 1) {
                 for turn in 0..self.options.restarts {
                     let subspace = polynomial.search(rank, &mut self.draws);
@@ -55,9 +61,12 @@ impl Track<'_, '_> {
                         },
                     };
                     let loss = self.sketch.loss(&train);
-                    if loss > promising {
+                    if loss > promising || descents >= 2 * self.options.restarts {
                         rest.push((loss, train));
-                    } else if let Some(winner) = self.come_down(train, rank)? {
+                        continue;
+                    }
+                    descents += 1;
+                    if let Some(winner) = self.come_down(train, rank)? {
                         return Ok(Some(winner));
                     }
                 }
