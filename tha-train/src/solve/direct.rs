@@ -203,7 +203,12 @@ impl<'a> System<'a> {
         }
         if count.min(rows) > UNKNOWNS {
             let needed = count.min(rows);
-            return Err(SolveError::TooLarge { what: "direct least squares", needed, limit: UNKNOWNS, advice });
+            return Err(SolveError::TooLarge {
+                what: "direct least squares",
+                needed,
+                limit: UNKNOWNS,
+                advice,
+            });
         }
         let monomials = Monomials::new(q, degree);
         let (gram, rhs) = if count <= rows {
@@ -234,7 +239,8 @@ impl<'a> System<'a> {
             self.sums(&solution)
         };
         let dense = self.monomials.tensor(&coefficients);
-        let (outputs, q, degree) = (coefficients.ncols(), self.problem.x.ncols(), self.monomials.levels.len());
+        let (outputs, q, degree) =
+            (coefficients.ncols(), self.problem.x.ncols(), self.monomials.levels.len());
         from_dense(&dense, outputs, q, degree, tolerance, cap)
             .ok_or(SolveError::Numerical { what: "singular value decomposition" })
     }

@@ -39,7 +39,8 @@ const WORTH: f64 = 0.01;
 
 /// Penalties on the tensor that [`Solver::Direct`] tries.
 const PENALTIES: [f64; 18] = [
-    1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6, 1e-6, 3e-7, 1e-7, 3e-8, 1e-8, 1e-9, 1e-10, 0.0,
+    1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6, 1e-6, 3e-7, 1e-7, 3e-8, 1e-8, 1e-9, 1e-10,
+    0.0,
 ];
 
 /// Rows to fit: standardised, only the scored ones.
@@ -220,13 +221,16 @@ fn solve_directly(
         let loss = direct::relative_loss(&train, &rows);
         let (gain, ranks) = (1.0 - loss, train.ranks());
         log.record(Step { kind: StepKind::Direct, loss, gain, truncation: 0.0, ranks })?;
-        let score = (train.evaluate(judge.x) - judge.y).norm_squared();
+        let chosen = match ridge {
+            0.0 => ladder::refit(train, problem, ridge, options, log)?,
+            _ => Chosen { train, ridge, steps: 0 },
+        };
+        let score = (chosen.train.evaluate(judge.x) - judge.y).norm_squared();
         if best.as_ref().is_none_or(|(b, _)| score < *b) {
-            best = Some((score, Chosen { train, ridge, steps: 0 }));
+            best = Some((score, chosen));
         }
     }
-    let chosen = best.expect("at least one penalty").1;
-    if chosen.ridge > 0.0 { Ok(chosen) } else { ladder::refit(chosen.train, problem, 0.0, options, log) }
+    Ok(best.expect("at least one penalty").1)
 }
 
 fn fixed(ridge: Ridge) -> f64 {
