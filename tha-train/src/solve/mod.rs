@@ -1,8 +1,9 @@
 //! Solvers: from rows x_t, y_t to the cores of a tensor train.
 //!
-//! All minimise J = ||Y - Yhat||^2 + ridge N l ||theta||^2 over trains of bounded rank; they differ in how. The
-//! [`Solver::Ladder`] is the default, the others are its rungs by themselves, for comparison. Everything is
-//! deterministic: the same problem, options and seed give the same bits for any number of threads.
+//! All minimise J = ||Y - Yhat||^2 + ridge N l ||theta||^2 over trains of bounded rank; they differ in how. theta are the
+//! coefficients of the cores, for [`Solver::Direct`] those of the tensor. The [`Solver::Ladder`] is the default, the others
+//! are its rungs by themselves, for comparison. Everything is deterministic: the same problem, options and seed give the same
+//! bits for any number of threads.
 
 mod als;
 mod conjugate;
