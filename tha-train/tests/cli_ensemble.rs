@@ -71,6 +71,21 @@ fn combinations_rank_as_they_should() {
 }
 
 #[test]
+fn with_a_validation_file_there_is_nothing_left_to_refit() {
+    let folder = data("0.9");
+    for combine in ["average", "stack", "additive"] {
+        let arguments = format!("--heads 4 --subset-size 3 --combine {combine} --val test.csv");
+        let model = |more: &str| {
+            let report = fit(&format!("{arguments}{more}"), folder.path());
+            let promised = report["val"]["relative_residual"].as_f64().unwrap();
+            assert!((residual(folder.path()) / promised - 1.0).abs() < 1e-4, "{combine}: {promised}");
+            std::fs::read(folder.path().join("m.tha")).unwrap()
+        };
+        assert_eq!(model(""), model(" --no-refit"), "{combine}");
+    }
+}
+
+#[test]
 fn every_strategy_works_and_threads_do_not_matter() {
     let folder = data("0.5");
     std::fs::write(folder.path().join("own.json"), r#"[["u1", "u2"], [2, 3, 4]]"#).unwrap();

@@ -224,3 +224,51 @@ fn a_prior_over_the_lags_helps_where_kernels_fade() {
     let wrong = Options { memory: 7, decay: Decay::Fixed(10.0), ..options };
     assert!(matches!(fit(&rows, None, &wrong, &Silent), Err(SolveError::Shape { .. })));
 }
+
+#[test]
+fn direct_chooses_a_penalty_and_a_refit_keeps_it() {
+    let mut draws = Draws(7);
+    let (x, y) = fading(160, 0.1, &mut draws);
+    let (judge, judged) = fading(60, 0.1, &mut draws);
+    let (fresh, wanted) = fading(500, 0.0, &mut draws);
+    let rows = Problem { x: &x, y: &y };
+    let judge = Problem { x: &judge, y: &judged };
+    let given = Options {
+        solver: Solver::Direct,
+        degree: 2,
+        max_rank: 6,
+        memory: 40,
+        decay: Decay::Fixed(10.0),
+        ..Options::default()
+    };
+    let found = fit(&rows, Some(&judge), &given, &Silent).unwrap();
+    let free = Options { ridge: Ridge::Fixed(0.0), ..given.clone() };
+    let free = fit(&rows, Some(&judge), &free, &Silent).unwrap();
+    let (chosen, free) = (residual(&found.train, &fresh, &wanted), residual(&free.train, &fresh, &wanted));
+    assert!(
+        found.ridge > 0.0 && chosen < 0.5 * free,
+        "{chosen} at {}, {free} without a penalty",
+        found.ridge
+    );
+    for decay in [Decay::Fixed(10.0), Decay::None] {
+        let given = Options { decay, ..given.clone() };
+        let found = fit(&rows, Some(&judge), &given, &Silent).unwrap();
+        let again = refit(&rows, &found, &given, &Silent).unwrap();
+        assert_eq!(
+            (again.ridge, &again.train),
+            (found.ridge, &found.train),
+            "the same rows, the same network"
+        );
+    }
+
+    // Without noise there is nothing to penalise.
+    let (x, truth) = (self::rows(400, 5, &mut draws), network(1, 5, &[2, 2], &mut draws));
+    let y = truth.evaluate(&x);
+    let judge = self::rows(100, 5, &mut draws);
+    let judged = truth.evaluate(&judge);
+    let given = Options { solver: Solver::Direct, ..Options::default() };
+    let problem = Problem { x: &judge, y: &judged };
+    let found = fit(&Problem { x: &x, y: &y }, Some(&problem), &given, &Silent).unwrap();
+    assert_eq!(found.ridge, 0.0);
+    assert!(residual(&found.train, &judge, &judged) < 1e-10);
+}

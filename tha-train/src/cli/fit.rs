@@ -44,7 +44,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "E", default_value = "1e-6")]
     tol: f64,
     /// ladder: the whole machinery; mvmals: the published algorithm; als: fixed ranks; direct: least squares over all
-    /// monomials.
+    /// monomials, cut down to --max-rank, which noisy data want larger (8 or more) than the ladder does.
     #[arg(long, value_enum, default_value_t = SolverArg::Ladder)]
     solver: SolverArg,
     /// Ridge parameter, or 'auto' to choose it on the validation samples.

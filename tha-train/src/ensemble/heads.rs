@@ -81,6 +81,12 @@ impl<'a> Material<'a> {
         self.data.inputs.len()
     }
 
+    /// Whether the choice left samples of the data unfitted. With a validation file it did not: another descent on the same
+    /// samples would only undo the early stopping.
+    pub(super) fn has_unfitted(&self) -> bool {
+        self.parts[0].fit.rows.len() < self.data.scored_rows(self.memory).len()
+    }
+
     /// All scored samples of the data.
     pub(super) fn all(&self) -> Lagged {
         self.data.lagged(self.memory, &self.scaling, self.data.scored_rows(self.memory))

@@ -7,9 +7,9 @@
 //! | `stack` | each fitted to Y | free, near the average's |
 //! | `additive` | each fitted to what the others leave | 1 |
 //!
-//! Weights are chosen with heads that have not seen the validation samples; then the heads are refitted on all data. The
-//! model file and the code on the device are the same for all three: a weighted sum. So they are for [`Strategy::PerOutput`],
-//! whose heads serve one output each and are added up.
+//! Weights are chosen with heads that have not seen the validation samples; then the heads are refitted on all data, unless
+//! validation has a file of its own and all data have been fitted. The model file and the code on the device are the same
+//! for all three: a weighted sum. So they are for [`Strategy::PerOutput`], whose heads serve one output each and are added up.
 
 mod additive;
 pub(crate) mod checkpoint;
@@ -159,7 +159,7 @@ fn weigh(
     let selection = selection.ok_or_else(|| ensemble.too_tight(smallest, rest))?;
     let hint = hint::for_weights(material, &all, &folds, ensemble.combine, options, watch);
     let heads: Vec<Head> = selection.heads.iter().map(|&k| heads[k].clone()).collect();
-    let (fits, fitted) = if options.refit {
+    let (fits, fitted) = if options.refit && material.has_unfitted() {
         (refit_all(material, &heads, solve, checkpoint, watch)?, material.all())
     } else {
         (heads.iter().map(|head| head.typical().clone()).collect(), material.parts[0].fit.clone())
@@ -261,7 +261,7 @@ fn add(
         added.failures.splice(0..0, failures);
     }
     let hint = hint::for_additive(material, added.heads[0].validation(), options, watch);
-    let (fits, fitted) = if options.refit {
+    let (fits, fitted) = if options.refit && material.has_unfitted() {
         let all = material.all();
         (additive::refit(&all, p, &added, solve, checkpoint, watch)?, all)
     } else {

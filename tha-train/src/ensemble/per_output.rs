@@ -50,10 +50,8 @@ pub(super) fn choose(
         // No output can be left out.
         return Err(FitError::Budget { flash, macs: costs.iter().map(|cost| cost.macs).sum() });
     }
-    let all = material.all();
-    // With a validation file everything has been fitted already; another descent would only undo the early stopping.
-    let unseen = material.parts[0].fit.rows.len() < all.rows.len();
-    let (fits, fitted) = if options.refit && unseen {
+    let (fits, fitted) = if options.refit && material.has_unfitted() {
+        let all = material.all();
         let rows = Rows::of(&all, material.inputs());
         let refit = |(j, head): (usize, &Head)| {
             let x = features(&rows, &head.inputs);

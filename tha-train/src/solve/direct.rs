@@ -181,69 +181,85 @@ pub(super) fn judge(problem: &Problem, degree: usize, most: usize) -> Option<Jud
     Some(Judge { loss, variance, dimension: count * outputs, tensor: monomials.tensor(&solution), moments })
 }
 
-/// The direct solution as a train, bonds cut at `tolerance` (relative, in the norm of B) and `cap`.
-pub(super) fn train(
-    problem: &Problem,
-    degree: usize,
-    ridge: f64,
-    tolerance: f64,
-    cap: usize,
-) -> Result<TensorTrain, SolveError> {
-    let (q, outputs, rows) = (problem.x.ncols(), problem.y.ncols(), problem.x.nrows());
-    let entries = q.saturating_pow(degree as u32).saturating_mul(outputs);
-    let count = monomials(q, degree);
-    let advice = "use the ladder, fewer inputs, less memory or a lower degree";
-    if entries > ENTRIES {
-        return Err(SolveError::TooLarge {
-            what: "the dense tensor",
-            needed: entries,
-            limit: ENTRIES,
-            advice,
-        });
-    }
-    if count.min(rows) > UNKNOWNS {
-        let needed = count.min(rows);
-        return Err(SolveError::TooLarge { what: "direct least squares", needed, limit: UNKNOWNS, advice });
-    }
-    let monomials = Monomials::new(q, degree);
-    let ridge = ridge * problem.y.len() as f64;
-    let coefficients = if count <= rows {
-        let (gram, rhs) = gram(problem, &monomials);
-        refined(problem, &monomials, solve(gram, &rhs, ridge)?, ridge)?
-    } else {
-        let mut kernel = problem.x * problem.x.transpose();
-        kernel.apply(|v| *v = v.powi(degree as i32));
-        let dual = solve(kernel, problem.y, ridge)?;
-        let mut coefficients = DMatrix::zeros(count, outputs);
-        for at in (0..rows).step_by(BLOCK) {
-            let size = BLOCK.min(rows - at);
-            let phi = monomials.values(&problem.x.rows(at, size).into_owned());
-            coefficients += phi.tr_mul(&dual.rows(at, size));
-        }
-        coefficients
-    };
-    let dense = monomials.tensor(&coefficients);
-    from_dense(&dense, outputs, q, degree, tolerance, cap)
-        .ok_or(SolveError::Numerical { what: "singular value decomposition" })
+/// Direct least squares with whatever ridge: what all of them have in common is prepared once.
+pub(super) struct System<'a> {
+    problem: &'a Problem<'a>,
+    monomials: Monomials,
+    /// Normal equations with no more monomials than rows, else the Gram matrix of the rows and y.
+    gram: DMatrix<f64>,
+    rhs: DMatrix<f64>,
 }
 
-/// One step of iterative refinement: normal equations lose half the digits, the residual has them.
-fn refined(
-    problem: &Problem,
-    monomials: &Monomials,
-    coefficients: DMatrix<f64>,
-    ridge: f64,
-) -> Result<DMatrix<f64>, SolveError> {
-    let mut residual = problem.y.clone();
-    for at in (0..problem.x.nrows()).step_by(BLOCK) {
-        let rows = BLOCK.min(problem.x.nrows() - at);
-        let phi = monomials.values(&problem.x.rows(at, rows).into_owned());
-        let mut block = residual.rows_mut(at, rows);
-        block -= phi * &coefficients;
+impl<'a> System<'a> {
+    /// Refuses what is too large.
+    pub(super) fn new(problem: &'a Problem<'a>, degree: usize) -> Result<Self, SolveError> {
+        let (q, outputs, rows) = (problem.x.ncols(), problem.y.ncols(), problem.x.nrows());
+        let entries = q.saturating_pow(degree as u32).saturating_mul(outputs);
+        let count = monomials(q, degree);
+        let advice = "use the ladder, fewer inputs, less memory or a lower degree";
+        if entries > ENTRIES {
+            let what = "the dense tensor";
+            return Err(SolveError::TooLarge { what, needed: entries, limit: ENTRIES, advice });
+        }
+        if count.min(rows) > UNKNOWNS {
+            let needed = count.min(rows);
+            return Err(SolveError::TooLarge {
+                what: "direct least squares",
+                needed,
+                limit: UNKNOWNS,
+                advice,
+            });
+        }
+        let monomials = Monomials::new(q, degree);
+        let (gram, rhs) = if count <= rows {
+            gram(problem, &monomials)
+        } else {
+            let mut kernel = problem.x * problem.x.transpose();
+            kernel.apply(|v| *v = v.powi(degree as i32));
+            (kernel, problem.y.clone())
+        };
+        Ok(Self { problem, monomials, gram, rhs })
     }
-    let (gram, rhs) = gram(&Problem { x: problem.x, y: &residual }, monomials);
-    let step = solve(gram, &(rhs - ridge * &coefficients), ridge)?;
-    Ok(coefficients + step)
+
+    /// The minimiser of ||Y - Yhat||^2 + ridge N l ||B||^2 as a train, bonds cut at `tolerance` (relative, in the norm
+    /// of B) and `cap`.
+    pub(super) fn train(&self, ridge: f64, tolerance: f64, cap: usize) -> Result<TensorTrain, SolveError> {
+        let ridge = ridge * self.problem.y.len() as f64;
+        let solution = solve(self.gram.clone(), &self.rhs, ridge)?;
+        let coefficients = if self.monomials.count() == self.gram.nrows() {
+            // One step of iterative refinement: normal equations lose half the digits, the residual has them.
+            let mut residual = self.problem.y.clone();
+            self.each_block(|at, phi| {
+                let mut block = residual.rows_mut(at, phi.nrows());
+                block -= phi * &solution;
+            });
+            let rhs = self.sums(&residual) - ridge * &solution;
+            solve(self.gram.clone(), &rhs, ridge)? + solution
+        } else {
+            self.sums(&solution)
+        };
+        let dense = self.monomials.tensor(&coefficients);
+        let (outputs, q, degree) =
+            (coefficients.ncols(), self.problem.x.ncols(), self.monomials.levels.len());
+        from_dense(&dense, outputs, q, degree, tolerance, cap)
+            .ok_or(SolveError::Numerical { what: "singular value decomposition" })
+    }
+
+    /// phi^T v.
+    fn sums(&self, v: &DMatrix<f64>) -> DMatrix<f64> {
+        let mut sums = DMatrix::zeros(self.monomials.count(), v.ncols());
+        self.each_block(|at, phi| sums += phi.tr_mul(&v.rows(at, phi.nrows())));
+        sums
+    }
+
+    /// phi, some rows at a time.
+    fn each_block(&self, mut work: impl FnMut(usize, DMatrix<f64>)) {
+        let rows = self.problem.x.nrows();
+        for at in (0..rows).step_by(BLOCK) {
+            let block = self.problem.x.rows(at, BLOCK.min(rows - at)).into_owned();
+            work(at, self.monomials.values(&block));
+        }
+    }
 }
 
 /// TT-SVD of a dense tensor, `outputs` x q^d row-major.

@@ -1,8 +1,9 @@
 //! Solvers: from rows x_t, y_t to the cores of a tensor train.
 //!
-//! All minimise J = ||Y - Yhat||^2 + ridge N l ||theta||^2 over trains of bounded rank; they differ in how. The
-//! [`Solver::Ladder`] is the default, the others are its rungs by themselves, for comparison. Everything is
-//! deterministic: the same problem, options and seed give the same bits for any number of threads.
+//! All minimise J = ||Y - Yhat||^2 + ridge N l ||theta||^2 over trains of bounded rank; they differ in how. theta are the
+//! coefficients of the cores, for [`Solver::Direct`] those of the tensor. The [`Solver::Ladder`] is the default, the others
+//! are its rungs by themselves, for comparison. Everything is deterministic: the same problem, options and seed give the same
+//! bits for any number of threads.
 
 mod als;
 mod conjugate;
@@ -36,6 +37,12 @@ use normal::Rows;
 
 /// A prior over the lags must lower the validation residual by this part of it.
 const WORTH: f64 = 0.01;
+
+/// Penalties on the tensor that [`Solver::Direct`] tries.
+const PENALTIES: [f64; 18] = [
+    1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6, 1e-6, 3e-7, 1e-7, 3e-8, 1e-8, 1e-9, 1e-10,
+    0.0,
+];
 
 /// Rows to fit: standardised, only the scored ones.
 #[derive(Clone, Copy, Debug)]
@@ -118,7 +125,11 @@ fn fit_fading(
             Solver::Ladder => ladder::fit(&problem, judge.as_ref(), options, &mut log)?,
             Solver::Mvmals => mvmals::fit(&problem, options, fixed(options.ridge), &mut log)?,
             Solver::Als => alternate(&problem, options, &mut log)?,
-            Solver::Direct => solve_directly(&problem, options, &mut log)?,
+            Solver::Direct => {
+                let cap = options.ranks.as_ref().and_then(|r| r.iter().max().copied());
+                let cap = cap.unwrap_or(options.max_rank);
+                solve_directly(&problem, judge.as_ref(), options.ridge, cap, options, &mut log)?
+            }
         };
         let chosen = Chosen { train: frame.leave(&chosen.train), ..chosen };
         Ok(finish(chosen, decay, train, validation, log.steps))
@@ -140,16 +151,21 @@ pub fn refit(
         return self::fit(train, None, options, observer);
     }
     within_pool(|| {
-        let frame = match fit.decay {
-            Some(tau) => Frame::fading(train, options.memory, tau)?,
-            None => Frame::new(train)?,
+        let frame = match (fit.decay, options.solver) {
+            (Some(tau), _) => Frame::fading(train, options.memory, tau)?,
+            // Where the penalty was chosen.
+            (None, Solver::Direct) => Frame::plain(train),
+            (None, _) => Frame::new(train)?,
         };
         let (x, y) = frame.enter(train);
         let problem = Problem { x: &x, y: &y };
         let mut log = Log::new(observer);
         let start = frame.enter_train(&fit.train);
         let chosen = match options.solver {
-            Solver::Direct => solve_directly(&problem, options, &mut log)?,
+            Solver::Direct => {
+                let cap = fit.train.ranks().into_iter().max().unwrap_or(1);
+                solve_directly(&problem, None, Ridge::Fixed(fit.ridge), cap, options, &mut log)?
+            }
             _ => ladder::refit(start, &problem, fit.ridge, options, &mut log)?,
         };
         let chosen = Chosen { train: frame.leave(&chosen.train), ..chosen };
@@ -182,20 +198,40 @@ fn alternate(problem: &Problem, options: &Options, log: &mut Log) -> Result<Chos
     Ok(best.expect("at least one start").1)
 }
 
-fn solve_directly(problem: &Problem, options: &Options, log: &mut Log) -> Result<Chosen, SolveError> {
-    let ridge = fixed(options.ridge);
-    let cap = options.ranks.as_ref().and_then(|r| r.iter().max().copied()).unwrap_or(options.max_rank);
-    let train = direct::train(problem, options.degree, ridge, options.tolerance, cap)?;
+/// The direct solution, bonds cut at `cap`; the penalty chosen on `judge`.
+///
+/// Without a penalty the cut solution is a start for a descent. With one it stays as it is: the penalty of a descent is on the
+/// cores, another and a weaker one than that on the tensor, and would undo what was chosen.
+fn solve_directly(
+    problem: &Problem,
+    judge: Option<&Problem>,
+    ridge: Ridge,
+    cap: usize,
+    options: &Options,
+    log: &mut Log,
+) -> Result<Chosen, SolveError> {
+    let system = direct::System::new(problem, options.degree)?;
+    let (ridges, judge) = match (ridge, judge) {
+        (Ridge::Auto, Some(judge)) => (PENALTIES.as_slice(), judge),
+        (ridge, _) => (&[fixed(ridge)] as &[f64], problem),
+    };
     let rows = Rows::new(problem, 1);
-    let loss = direct::relative_loss(&train, &rows);
-    log.record(Step {
-        kind: StepKind::Direct,
-        loss,
-        gain: 1.0 - loss,
-        truncation: 0.0,
-        ranks: train.ranks(),
-    })?;
-    ladder::refit(train, problem, ridge, options, log)
+    let mut best: Option<(f64, Chosen)> = None;
+    for &ridge in ridges {
+        let train = system.train(ridge, options.tolerance, cap)?;
+        let loss = direct::relative_loss(&train, &rows);
+        let (gain, ranks) = (1.0 - loss, train.ranks());
+        log.record(Step { kind: StepKind::Direct, loss, gain, truncation: 0.0, ranks })?;
+        let chosen = match ridge {
+            0.0 => ladder::refit(train, problem, ridge, options, log)?,
+            _ => Chosen { train, ridge, steps: 0 },
+        };
+        let score = (chosen.train.evaluate(judge.x) - judge.y).norm_squared();
+        if best.as_ref().is_none_or(|(b, _)| score < *b) {
+            best = Some((score, chosen));
+        }
+    }
+    Ok(best.expect("at least one penalty").1)
 }
 
 fn fixed(ridge: Ridge) -> f64 {

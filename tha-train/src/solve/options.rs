@@ -30,7 +30,7 @@ pub enum Solver {
     Mvmals,
     /// Alternating least squares at fixed ranks.
     Als,
-    /// Least squares over the distinct monomials, then rounding to the cap.
+    /// Least squares over the distinct monomials, the penalty chosen by validation, then rounding to the cap.
     Direct,
 }
 
