@@ -146,7 +146,7 @@ impl Track<'_, '_> {
             return self.grow();
         }
         let below = cap.saturating_sub(1).max(1);
-        let schedule = (2.min(cap)..=cap).chain([cap, cap, below].into_iter().cycle());
+        let schedule = (2.min(cap)..=cap).chain([cap + 1, cap, below].into_iter().cycle());
         for level in schedule.take(self.options.restarts) {
             let train = self.random(&self.ranks(level));
             if let Some(winner) = self.come_down(train, level)? {
@@ -256,7 +256,8 @@ impl Track<'_, '_> {
         // Coming down from a local minimum of a misfit proves nothing.
         let proven = reached < level && candidate.loss <= SMALL * self.sketch.square();
         if self.as_good_as_any(&candidate, proven)
-            && (reached < self.options.max_rank || self.exact(candidate.loss, &self.sketch))
+            && (reached < level.max(self.options.max_rank) || self.exact(candidate.loss, &self.sketch))
+            && reached <= self.options.max_rank
         {
             return Ok(Some(candidate));
         }
