@@ -146,7 +146,9 @@ impl Track<'_, '_> {
             return self.grow();
         }
         let below = cap.saturating_sub(1).max(1);
-        let schedule = (2.min(cap)..=cap).chain([cap + 1, cap, below].into_iter().cycle());
+        // A small cap leaves no room to come down from.
+        let above = if cap < 3 { cap + 1 } else { cap };
+        let schedule = (2.min(cap)..=cap).chain([above, cap, below].into_iter().cycle());
         for level in schedule.take(self.options.restarts) {
             let train = self.random(&self.ranks(level));
             if let Some(winner) = self.come_down(train, level)? {
@@ -156,14 +158,8 @@ impl Track<'_, '_> {
             if self.judge.is_none() && self.agreeing[cap] > 1 && self.best[cap].as_ref().is_some_and(small) {
                 break;
             }
-            // At the direct solution itself: more starts can only make it smaller.
-            let arrived = |best: &Candidate| {
-                self.judge.is_some_and(|judge| {
-                    let excess = (best.loss - judge.loss) / judge.variance.max(EXACT);
-                    !telling(judge, best.dimension) && self.sketch.are_condensed() && excess <= 1.0
-                })
-            };
-            if self.starts >= self.options.restarts / 2 && self.best[cap].as_ref().is_some_and(arrived) {
+            // At the direct solution itself more starts can only make it smaller: a few are enough.
+            if self.arrived(cap) && (self.starts >= self.options.restarts / 2 || self.matches(below, cap)) {
                 break;
             }
         }
@@ -262,6 +258,19 @@ impl Track<'_, '_> {
             return Ok(Some(candidate));
         }
         Ok(None)
+    }
+
+    /// The best of a level is the direct solution, for all that the data can tell.
+    fn arrived(&self, level: usize) -> bool {
+        let (Some(best), Some(judge)) = (&self.best[level], self.judge) else { return false };
+        let excess = (best.loss - judge.loss) / judge.variance.max(EXACT);
+        self.sketch.are_condensed() && !telling(judge, best.dimension) && excess <= 1.0
+    }
+
+    /// The best of a lower level is as good as the best of a higher one.
+    fn matches(&self, lower: usize, upper: usize) -> bool {
+        let best = (&self.best[lower], &self.best[upper]);
+        matches!(best, (Some(lower), Some(upper)) if self.compatible(lower, upper))
     }
 
     /// Within twice the noise of the direct solution, but not at it.
