@@ -82,6 +82,23 @@ fn noisy(q: usize, ranks: &[usize], seed: u64) {
 }
 
 #[test]
+fn the_race_sees_the_data_whatever_the_number_of_coefficients() {
+    // 165 monomials, so that the rows are condensed, and 1251 coefficients, more than conjugate gradients begin with.
+    let (q, outputs, count) = (9, 4, 1500);
+    let mut draws = Draws(5);
+    let truth = network(outputs, q, &[3, 3], &mut draws);
+    let x = rows(count, q, &mut draws);
+    let clean = truth.evaluate(&x);
+    let noise = 0.3 * clean.norm() / (clean.len() as f64).sqrt();
+    let y = clean.map(|v| v + noise * draws.draw());
+    let options =
+        Options { ranks: Some(vec![10, 9]), max_rank: 10, restarts: 1, sweeps: 2, ..Options::default() };
+    let found = fit(&Problem { x: &x, y: &y }, None, &options, &Silent).unwrap();
+    let start = found.log.iter().find(|step| matches!(step.kind, StepKind::Start(_))).unwrap();
+    assert!((0.04..0.2).contains(&start.loss), "{}: a share of 0.08 is noise", start.loss);
+}
+
+#[test]
 fn the_number_of_threads_does_not_change_a_bit() {
     // The second is too large for normal equations: its steps are conjugate gradients.
     for (outputs, q, ranks, count) in [(2, 10, vec![2, 3], 1200), (1, 51, vec![4, 4], 2000)] {

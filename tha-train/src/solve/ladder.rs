@@ -4,7 +4,7 @@ use super::count::dimension;
 use super::levenberg::{Descent, EXPLICIT};
 use super::log::{Log, Step, StepKind};
 use super::normal::Rows;
-use super::search::{Candidate, race};
+use super::search::race;
 use super::{Options, Problem, Ridge, SolveError, direct};
 use crate::linalg::{add_gram_lower, cholesky_in_place, cholesky_solve, set_product, view, view_mut};
 use crate::tt::{Normal, TensorTrain};
@@ -82,16 +82,15 @@ fn choose(
         return Ok(chosen);
     }
     // What noise or few rows leave of a network is often little more than its linear part: that is a start too.
-    let mut candidates = race.candidates;
+    let mut starts: Vec<TensorTrain> = race.candidates.into_iter().map(|candidate| candidate.train).collect();
     let mut levels = vec![1, options.max_rank];
     levels.dedup();
     for level in levels.into_iter().filter(|_| options.ranks.is_none()) {
-        let train =
-            linear(problem, &options.start_ranks(problem.y.ncols(), problem.x.ncols(), level), options)?;
-        candidates.push(Candidate { loss: f64::NAN, dimension: 0, train });
+        let ranks = options.start_ranks(problem.y.ncols(), problem.x.ncols(), level);
+        starts.push(linear(problem, &ranks, options)?);
     }
     match judge {
-        Some(judge) => ladder.choose(&candidates, rows, judge),
+        Some(judge) => ladder.choose(starts, rows, judge),
         None => {
             // Nothing to judge by: hold the end back, choose, and fit the choice to everything.
             let count = problem.x.nrows();
@@ -102,7 +101,7 @@ fn choose(
             let (x, y) = part(0, count - held);
             let (judge_x, judge_y) = part(count - held, held);
             let judge = Problem { x: &judge_x, y: &judge_y };
-            let chosen = ladder.choose(&candidates, &Rows::new(&Problem { x: &x, y: &y }, 1), &judge)?;
+            let chosen = ladder.choose(starts, &Rows::new(&Problem { x: &x, y: &y }, 1), &judge)?;
             ladder.polish(chosen.train, rows, chosen.ridge)
         }
     }
@@ -151,16 +150,16 @@ impl Ladder<'_, '_> {
         Ok(Chosen { train: self.descent.train.clone(), ridge, steps })
     }
 
-    /// The best of the candidates and of the ridge parameters, judged on other rows.
+    /// The best of the starts and of the ridge parameters, judged on other rows.
     fn choose(
         &mut self,
-        candidates: &[Candidate],
+        starts: Vec<TensorTrain>,
         rows: &Rows,
         judge: &Problem,
     ) -> Result<Chosen, SolveError> {
         let mut best: Option<(f64, Chosen)> = None;
-        for candidate in candidates {
-            self.descent.restart(candidate.train.clone());
+        for start in starts {
+            self.descent.restart(start);
             let mut worse = 0;
             let mut path = f64::INFINITY;
             let mut steps = 0;
@@ -177,7 +176,7 @@ impl Ladder<'_, '_> {
                 }
             }
         }
-        Ok(best.expect("a race has candidates").1)
+        Ok(best.expect("at least one start").1)
     }
 }
 

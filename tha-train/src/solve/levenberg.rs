@@ -51,7 +51,8 @@ impl Descent {
     /// One accepted step. Gives the decrease of J, or `None` where no step lowers it.
     pub(super) fn step(&mut self, rows: &Rows, ridge: f64) -> Option<f64> {
         let ridge = ridge * rows.entries() as f64;
-        if self.train.parameters() > EXPLICIT {
+        // Moments have no rows to multiply with.
+        if self.train.parameters() > EXPLICIT && !rows.are_condensed() {
             let linear = Linearised::new(rows, &self.train);
             self.loss = linear.loss;
             return self.trials(rows, ridge, linear.scale(), |theta, damping, _| {

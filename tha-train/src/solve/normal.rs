@@ -47,6 +47,7 @@ impl NormalEquations {
 }
 
 /// Rows cut into blocks, each column-major by itself: made once, read by every step.
+#[derive(Clone)]
 pub(super) struct Rows {
     pub(super) blocks: Vec<(DMatrix<f64>, DMatrix<f64>)>,
     /// Number of rows N.

@@ -99,10 +99,11 @@ pub(super) fn race(
     let most = dimension(&options.start_ranks(outputs, q, cap), outputs, q);
     let stride = ((problem.y.len() as f64 / (ROWS_PER_DIMENSION * most as f64)) as usize).max(1);
     let indices: Vec<usize> = (0..problem.x.nrows()).step_by(stride).collect();
-    let moments = judge.and_then(|judge| judge.moments.as_ref());
-    let condensed = moments.filter(|_| judge.is_some_and(|j| 3 * j.dimension <= indices.len() * outputs));
+    // Where all rows are condensed to no more than a third of the sketch, they are the sketch.
+    let few = judge.is_some_and(|judge| 3 * judge.dimension <= indices.len() * outputs);
+    let sketch = if few && all.are_condensed() { all.clone() } else { Rows::new(problem, stride) };
     let mut track = Track {
-        sketch: condensed.map_or_else(|| Rows::new(problem, stride), Rows::condensed),
+        sketch,
         x: problem.x.select_rows(&indices),
         y: problem.y.select_rows(&indices),
         all,
@@ -252,7 +253,7 @@ impl Track<'_, '_> {
         // Coming down from a local minimum of a misfit proves nothing.
         let proven = reached < level && candidate.loss <= SMALL * self.sketch.square();
         if self.as_good_as_any(&candidate, proven)
-            && (reached < level.max(self.options.max_rank) || self.exact(candidate.loss, &self.sketch))
+            && (reached < level.max(self.options.max_rank) || self.exact(candidate.loss))
             && reached <= self.options.max_rank
         {
             return Ok(Some(candidate));
@@ -319,7 +320,7 @@ impl Track<'_, '_> {
             let before = self.descent.loss;
             let moved = self.descent.step(&self.sketch, RACE_RIDGE);
             let slow = step > 6 && self.descent.loss > pace * before;
-            if moved.is_none() || slow || self.exact(100.0 * self.descent.loss, &self.sketch) {
+            if moved.is_none() || slow || self.exact(100.0 * self.descent.loss) {
                 break;
             }
         }
@@ -340,22 +341,21 @@ impl Track<'_, '_> {
         Ok(candidate)
     }
 
-    fn exact(&self, loss: f64, rows: &Rows) -> bool {
-        loss <= EXACT * rows.entries() as f64
+    fn exact(&self, loss: f64) -> bool {
+        loss <= EXACT * self.sketch.entries() as f64
     }
 
     /// The smaller model is not worse than chance allows, on the sketch.
     fn compatible(&self, lower: &Candidate, upper: &Candidate) -> bool {
         let freedom = self.sketch.entries().saturating_sub(upper.dimension).max(1) as f64;
         let spare = upper.dimension.saturating_sub(lower.dimension);
-        self.exact(lower.loss, &self.sketch)
-            || lower.loss - upper.loss <= upper.loss / freedom * chance(spare)
+        self.exact(lower.loss) || lower.loss - upper.loss <= upper.loss / freedom * chance(spare)
     }
 
     /// No other model can be expected to fit better: it has no residual, the direct solution is not better than chance
     /// allows, or it came down from above without a loss.
     fn as_good_as_any(&mut self, candidate: &Candidate, came_down: bool) -> bool {
-        if self.exact(candidate.loss, &self.sketch) {
+        if self.exact(candidate.loss) {
             return true;
         }
         let Some(judge) = self.judge else { return came_down };
