@@ -142,7 +142,7 @@ fn unit_of(problem: &Problem) -> f64 {
 }
 
 /// V(a, :, b) <- map V(a, :, b) for every core.
-fn change_slices(train: &TensorTrain, map: &DMatrix<f64>) -> TensorTrain {
+pub(super) fn change_slices(train: &TensorTrain, map: &DMatrix<f64>) -> TensorTrain {
     let cores = train.cores.iter().map(|core| {
         let slices = map * crate::tt::unfold(core);
         let mut changed = Core::zeros(core.left, map.nrows(), core.right);

@@ -9,6 +9,7 @@ mod als;
 mod conjugate;
 mod count;
 mod direct;
+mod directions;
 mod error;
 mod frame;
 mod ladder;

@@ -7,6 +7,7 @@
 //! ends.
 
 mod ends;
+mod few;
 
 use super::als;
 use super::count::{dimension, useful_ranks};
@@ -18,6 +19,7 @@ use super::reduce::Spectrum;
 use super::{Options, Problem, SolveError};
 use crate::tt::{Normal, TensorTrain};
 use nalgebra::DMatrix;
+use std::ops::ControlFlow;
 
 /// Rows of the sketch per dimension of the largest model tried.
 const ROWS_PER_DIMENSION: f64 = 3.0;
@@ -70,6 +72,7 @@ impl Race {
 }
 
 struct Track<'a, 'b> {
+    problem: &'a Problem<'a>,
     sketch: Rows,
     x: DMatrix<f64>,
     y: DMatrix<f64>,
@@ -88,21 +91,24 @@ struct Track<'a, 'b> {
 }
 
 /// Races the starts on `problem`, whose rows are `all`.
-pub(super) fn race(
-    problem: &Problem,
-    all: &Rows,
-    judge: Option<&Judge>,
-    options: &Options,
-    log: &mut Log,
+pub(super) fn race<'a, 'b>(
+    problem: &'a Problem<'a>,
+    all: &'a Rows,
+    judge: Option<&'a Judge>,
+    options: &'a Options,
+    log: &'a mut Log<'b>,
 ) -> Result<Race, SolveError> {
     let (q, outputs, cap) = (problem.x.ncols(), problem.y.ncols(), options.max_rank);
     let most = dimension(&options.start_ranks(outputs, q, cap), outputs, q);
     let stride = ((problem.y.len() as f64 / (ROWS_PER_DIMENSION * most as f64)) as usize).max(1);
     let indices: Vec<usize> = (0..problem.x.nrows()).step_by(stride).collect();
-    // Where all rows are condensed to no more than a third of the sketch, they are the sketch.
-    let few = judge.is_some_and(|judge| 3 * judge.dimension <= indices.len() * outputs);
+    // Where all rows are condensed to no more than a third of the sketch, they are the sketch; also where noise or misfit
+    // would mislead few rows.
+    let few =
+        judge.is_some_and(|judge| 3 * judge.dimension <= indices.len() * outputs || judge.variance > SMALL);
     let sketch = if few && all.are_condensed() { all.clone() } else { Rows::new(problem, stride) };
     let mut track = Track {
+        problem,
         sketch,
         x: problem.x.select_rows(&indices),
         y: problem.y.select_rows(&indices),
@@ -143,13 +149,20 @@ impl Track<'_, '_> {
         {
             return Ok(Some(winner));
         }
+        if self.judge.is_none()
+            && let ControlFlow::Break(winner) = self.start_from_directions()?
+        {
+            return Ok(winner);
+        }
         if self.options.degree > GROWN {
             return self.grow();
         }
         let below = cap.saturating_sub(1).max(1);
         // A small cap leaves no room to come down from.
         let above = if cap < 3 { cap + 1 } else { cap };
-        let schedule = (2.min(cap)..=cap).chain([above, cap, below].into_iter().cycle());
+        // With few starts the lowest ranks are left out, not the highest.
+        let first = (cap + 1).saturating_sub(self.options.restarts).max(2.min(cap));
+        let schedule = (first..=cap).chain([above, cap, below].into_iter().cycle());
         for level in schedule.take(self.options.restarts) {
             let train = self.random(&self.ranks(level));
             if let Some(winner) = self.come_down(train, level)? {

@@ -1,0 +1,180 @@
+//! The directions of x on which the outputs depend: where starts come from when the inputs are many.
+//!
+//! A train sees x through its slices V_k(a, :, b) only, few of the q directions there are. Inputs being white, moments
+//! of what linear least squares leaves have their range in the span of those slices (Stein's lemma), and all else in
+//! them is noise, whose eigenvalues end at an edge that their bulk tells. The second moment sum_t r_t x_t x_t^T shows
+//! the directions of quadratic terms; the third, as the matrix of its inner products sum_{s /= t} r_s r_t (x_s . x_t)^2 x_s x_t^T,
+//! those of cubic ones.
+
+use super::Problem;
+use super::direct::Monomials;
+use crate::linalg::{
+    add_gram_lower, add_product, cholesky_in_place, cholesky_solve, qr, set_product, svd, symmetric_eigen,
+    view, view_mut,
+};
+use crate::tt::{BLOCK, TensorTrain, unfold};
+use nalgebra::DMatrix;
+use rayon::prelude::*;
+
+/// Half of the eigenvalues of a semicircle of radius one are no larger than this.
+const MEDIAN: f64 = 0.404;
+/// What stands out exceeds the edge of the noise by this factor.
+const CLEAR: f64 = 1.05;
+/// Rows per task.
+const ROWS: usize = 16 * BLOCK;
+/// Multiplications at which the third moment is too expensive.
+const EXPENSIVE: f64 = 1e12;
+/// Directions beyond those of a train at most.
+pub(super) const BEYOND: usize = 5;
+
+/// Linear least squares: the forms of the outputs and of the constant, q x (l + 1).
+pub(super) fn linear_forms(problem: &Problem, ridge: f64) -> Option<DMatrix<f64>> {
+    let ((count, q), outputs) = (problem.x.shape(), problem.y.ncols());
+    let mut gram = DMatrix::zeros(q, q);
+    add_gram_lower(view_mut(&mut gram), view(problem.x));
+    (0..q).for_each(|i| gram[(i, i)] += ridge * count as f64);
+    let ones = problem.y.clone().insert_column(outputs, 1.0);
+    let mut forms = DMatrix::zeros(q, outputs + 1);
+    set_product(view_mut(&mut forms), view(problem.x).transpose(), view(&ones));
+    cholesky_in_place(&mut gram).then(|| cholesky_solve(&gram, &mut forms))?;
+    Some(forms)
+}
+
+/// What linear least squares finds and leaves.
+pub(super) struct Directions<'a> {
+    x: &'a DMatrix<f64>,
+    /// q x (l + 1).
+    forms: DMatrix<f64>,
+    /// N x l.
+    rest: DMatrix<f64>,
+}
+
+impl<'a> Directions<'a> {
+    pub(super) fn new(problem: &Problem<'a>) -> Option<Self> {
+        let forms = linear_forms(problem, 1e-9)?;
+        let mut rest = DMatrix::zeros(problem.y.nrows(), problem.y.ncols());
+        set_product(view_mut(&mut rest), view(problem.x), view(&forms).subcols(0, problem.y.ncols()));
+        rest = problem.y - rest;
+        Some(Self { x: problem.x, forms, rest })
+    }
+
+    /// An orthonormal basis of the constant, the linear forms and the directions that stand out in the second moment, at
+    /// most `most` of these.
+    pub(super) fn quadratic(&self, most: usize) -> Option<DMatrix<f64>> {
+        let q = self.x.ncols();
+        let mut squares = DMatrix::zeros(q, q);
+        for rest in self.rest.column_iter() {
+            let moment = sum(self.x.nrows(), q, |at, rows| {
+                let plain = self.x.rows(at, rows).into_owned();
+                let mut part = DMatrix::zeros(q, q);
+                let weighted = weighted(&plain, &rest.as_slice()[at..]);
+                set_product(view_mut(&mut part), view(&plain).transpose(), view(&weighted));
+                part
+            });
+            add_product(view_mut(&mut squares), view(&moment), view(&moment));
+        }
+        let (values, vectors) = symmetric_eigen(&squares)?;
+        let edge = values[q / 2] / MEDIAN.powi(2);
+        let standing = values.iter().rev().take_while(|v| **v > CLEAR.powi(2) * edge).count();
+        self.basis(&vectors, standing.min(most))
+    }
+
+    /// The same by the third moment.
+    pub(super) fn cubic(&self, most: usize) -> Option<DMatrix<f64>> {
+        let (count, q) = self.x.shape();
+        if 4.0 * (count * count * q) as f64 > EXPENSIVE {
+            return None;
+        }
+        let pairs = sum(count, q, |at, rows| {
+            let x = self.x.rows(at, rows).into_owned();
+            let rest = self.rest.rows(at, rows).into_owned();
+            let mut right = DMatrix::zeros(rows, q);
+            for other in (0..count).step_by(ROWS) {
+                let size = ROWS.min(count - other);
+                let (others, rests) = (self.x.rows(other, size).into_owned(), self.rest.rows(other, size));
+                let mut kernel = DMatrix::zeros(rows, size);
+                set_product(view_mut(&mut kernel), view(&x), view(&others).transpose());
+                let signs = &rest * rests.transpose();
+                // x_s . x_t has mean square q.
+                kernel.iter_mut().zip(signs.iter()).for_each(|(k, r)| *k = (*k * *k - q as f64) * r);
+                if other == at {
+                    (0..rows).for_each(|i| kernel[(i, i)] = 0.0);
+                }
+                add_product(view_mut(&mut right), view(&kernel), view(&others));
+            }
+            let mut part = DMatrix::zeros(q, q);
+            set_product(view_mut(&mut part), view(&x).transpose(), view(&right));
+            part
+        });
+        let (values, vectors) = symmetric_eigen(&pairs)?;
+        // Only noise makes eigenvalues negative, and as large ones on the other side.
+        let edge = -CLEAR * values[0].min(0.0);
+        let standing = values.iter().rev().take_while(|v| **v > edge).count();
+        self.basis(&vectors, standing.min(most))
+    }
+
+    fn basis(&self, vectors: &DMatrix<f64>, standing: usize) -> Option<DMatrix<f64>> {
+        let (q, linear) = self.forms.shape();
+        let mut all = DMatrix::zeros(q, linear + standing);
+        all.columns_mut(0, linear).copy_from(&self.forms);
+        all.columns_mut(linear, standing).copy_from(&vectors.columns(q - standing, standing));
+        (standing > 0).then(|| qr(&all).0)
+    }
+}
+
+/// An orthonormal basis of the slices of a train.
+pub(super) fn of(train: &TensorTrain) -> DMatrix<f64> {
+    let slices: Vec<_> = train.cores.iter().map(unfold).collect();
+    let columns: Vec<_> = slices.iter().flat_map(|s| s.column_iter()).collect();
+    qr(&DMatrix::from_columns(&columns)).0
+}
+
+/// `basis` and the directions in which what `train` leaves goes on from it: sums of x times monomials of degree d - 1
+/// in the directions known.
+pub(super) fn beyond(problem: &Problem, train: &TensorTrain, basis: &DMatrix<f64>) -> DMatrix<f64> {
+    let ((count, q), known) = (problem.x.shape(), basis.ncols());
+    let rest = problem.y - train.evaluate(problem.x);
+    let monomials = Monomials::new(known, train.degree() - 1);
+    let size = monomials.count();
+    let mut sums = sum(count, size * rest.ncols(), |at, rows| {
+        let x = problem.x.rows(at, rows).into_owned();
+        let phi = monomials.values(&(&x * basis));
+        let mut part = DMatrix::zeros(q, size * rest.ncols());
+        for (j, rest) in rest.column_iter().enumerate() {
+            let weighted = weighted(&phi, &rest.as_slice()[at..]);
+            set_product(
+                view_mut(&mut part).subcols_mut(j * size, size),
+                view(&x).transpose(),
+                view(&weighted),
+            );
+        }
+        part
+    });
+    sums -= basis * basis.tr_mul(&sums);
+    let Some(parts) = svd(&sums) else { return basis.clone() };
+    // Noise alone: the singular values of a random matrix of this shape.
+    let ratio = (sums.ncols() as f64 / (q - known).max(1) as f64).sqrt();
+    let edge = CLEAR * CLEAR * (1.0 + ratio.min(ratio.recip())) * parts.s[parts.s.len() / 2];
+    let standing = parts.s.iter().take(BEYOND).take_while(|s| **s > edge).count();
+    let mut all = DMatrix::zeros(q, known + standing);
+    all.columns_mut(0, known).copy_from(basis);
+    all.columns_mut(known, standing).copy_from(&parts.u.columns(0, standing));
+    qr(&all).0
+}
+
+/// The rows of a matrix times weights.
+fn weighted(rows: &DMatrix<f64>, weights: &[f64]) -> DMatrix<f64> {
+    let mut weighted = rows.clone();
+    for mut column in weighted.column_iter_mut() {
+        column.iter_mut().zip(weights).for_each(|(v, w)| *v *= w);
+    }
+    weighted
+}
+
+/// The mean over all rows of what `part` (first row, number of rows) sums: a matrix of `columns` columns.
+fn sum(count: usize, columns: usize, part: impl Fn(usize, usize) -> DMatrix<f64> + Sync) -> DMatrix<f64> {
+    let starts: Vec<usize> = (0..count).step_by(ROWS).collect();
+    let parts: Vec<_> = starts.par_iter().map(|&at| part(at, ROWS.min(count - at))).collect();
+    let total = parts.into_iter().reduce(|a, b| a + b);
+    total.unwrap_or_else(|| DMatrix::zeros(0, columns)) / count as f64
+}

@@ -1,0 +1,101 @@
+//! Many inputs: starts on the few directions that the outputs are seen to depend on.
+//!
+//! There the race is a small problem. What it finds, descending in all directions, shows better which they are: its own
+//! slices, and those in which its residual goes on. So rounds of both follow each other until nothing is gained.
+
+use super::super::direct;
+use super::super::directions::{self, Directions};
+use super::super::frame::change_slices;
+use super::super::normal::Rows;
+use super::super::{Options, Problem, SolveError};
+use super::{Candidate, HASTY, SAME, SMALL, Track, race};
+use crate::linalg::{set_product, view, view_mut};
+use crate::tt::TensorTrain;
+use nalgebra::DMatrix;
+use std::ops::ControlFlow::{self, Break, Continue};
+
+/// Monomials of few directions, at most, for which the direct solution is worth its cost.
+const JUDGE: usize = 2000;
+/// Starts in all directions at most, and of the race on few.
+const STARTS: usize = 6;
+const RESTARTS: usize = 6;
+/// Holds the directions back that are fitted to noise while the others are not yet found.
+const RIDGE: f64 = 1e-2;
+/// A round that leaves more of the loss than this gains nothing.
+const GAIN: f64 = 0.7;
+
+impl Track<'_, '_> {
+    /// Starts on few directions until one is found to fit, with it as the break, or two agree.
+    pub(super) fn start_from_directions(&mut self) -> Result<ControlFlow<Option<Candidate>>, SolveError> {
+        let (q, cap) = (self.x.ncols(), self.options.max_rank);
+        let bonds = [&[self.outputs], self.ranks(cap).as_slice(), &[1]].concat();
+        let most: usize = bonds.windows(2).map(|b| b[0] * b[1]).sum();
+        if q < 2 * (most + directions::BEYOND) || self.options.degree < 2 {
+            return Ok(Continue(()));
+        }
+        let Some(directions) = Directions::new(self.problem) else { return Ok(Continue(())) };
+        for find in [Directions::quadratic, Directions::cubic] {
+            let Some(basis) = find(&directions, most) else { continue };
+            let mut best = f64::INFINITY;
+            for _ in 0..STARTS {
+                let (candidate, found) = self.rounds(basis.clone())?;
+                if found {
+                    return Ok(Break(Some(candidate)));
+                }
+                if (candidate.loss - best).abs() < SAME * best {
+                    return Ok(Break(None));
+                }
+                best = best.min(candidate.loss);
+            }
+        }
+        Ok(Continue(()))
+    }
+
+    /// Rounds of races on few directions and descents in all. Tells whether the last candidate is found to fit.
+    fn rounds(&mut self, mut basis: DMatrix<f64>) -> Result<(Candidate, bool), SolveError> {
+        let mut known = f64::INFINITY;
+        loop {
+            let train = self.race_on(&basis)?;
+            let level = train.ranks().into_iter().max().unwrap_or(1);
+            self.descent.restart(train);
+            for _ in 0..HASTY.0 / 2 {
+                let before = self.descent.loss;
+                if self.descent.step(&self.sketch, RIDGE).is_none() || self.descent.loss > HASTY.1 * before {
+                    break;
+                }
+            }
+            let candidate = self.start(self.descent.train.clone(), level)?;
+            let entries = self.sketch.entries();
+            let freedom = entries.saturating_sub(candidate.dimension);
+            let variance = candidate.loss / freedom.max(1) as f64;
+            let found = 3 * freedom > entries && variance <= SMALL * self.sketch.square() / entries as f64;
+            if candidate.loss > GAIN * known {
+                return Ok((candidate, found));
+            }
+            known = candidate.loss;
+            basis = directions::of(&candidate.train);
+            if !found {
+                basis = directions::beyond(self.problem, &candidate.train, &basis);
+            }
+        }
+    }
+
+    /// The best train that sees x through the columns of `basis`.
+    fn race_on(&mut self, basis: &DMatrix<f64>) -> Result<TensorTrain, SolveError> {
+        let mut z = DMatrix::zeros(self.problem.x.nrows(), basis.ncols());
+        set_product(view_mut(&mut z), view(self.problem.x), view(basis));
+        let few = Problem { x: &z, y: self.problem.y };
+        let judge = direct::judge(&few, self.options.degree, JUDGE);
+        let rows = match judge.as_ref().and_then(|judge| judge.moments.as_ref()) {
+            Some(moments) => Rows::condensed(moments),
+            None => Rows::new(&few, 1),
+        };
+        let seed = self.options.seed.wrapping_add(self.starts as u64);
+        let options = Options { restarts: RESTARTS, seed, ..self.options.clone() };
+        let race = race(&few, &rows, judge.as_ref(), &options, self.log)?;
+        // While directions are missing, the residual is not noise and tells nothing of the rank.
+        let told = judge.is_some_and(|judge| judge.variance <= SMALL);
+        let best = if told { race.best() } else { race.candidates.last().expect("a race has candidates") };
+        Ok(change_slices(&best.train, basis))
+    }
+}
