@@ -6,7 +6,7 @@ use super::log::{Log, Step, StepKind};
 use super::normal::Rows;
 use super::search::race;
 use super::{Options, Problem, Ridge, SolveError, direct};
-use crate::linalg::{add_gram_lower, cholesky_in_place, cholesky_solve, set_product, view, view_mut};
+use crate::linalg::{add_gram_lower, cholesky_in_place, cholesky_solve, add_product, view, view_mut};
 use crate::tt::{Normal, TensorTrain};
 use nalgebra::DMatrix;
 
@@ -183,13 +183,15 @@ impl Ladder<'_, '_> {
 /// The linear least-squares fit as a train: its coefficients in the first core, the constant one in all others, and
 /// small random entries where the ranks leave room.
 fn linear(problem: &Problem, ranks: &[usize], options: &Options) -> Result<TensorTrain, SolveError> {
-    let ((count, q), outputs) = (problem.x.shape(), problem.y.ncols());
+    let (q, outputs) = (problem.x.ncols(), problem.y.ncols());
     let mut gram = DMatrix::zeros(q, q);
-    add_gram_lower(view_mut(&mut gram), view(problem.x));
-    (0..q).for_each(|i| gram[(i, i)] += RIDGES[0] * count as f64);
-    let ones = problem.y.clone().insert_column(outputs, 1.0);
     let mut forms = DMatrix::zeros(q, outputs + 1);
-    set_product(view_mut(&mut forms), view(problem.x).transpose(), view(&ones));
+    for (start, x) in problem.x.parts() {
+        let ones = problem.y.rows(start, x.nrows()).insert_column(outputs, 1.0);
+        add_gram_lower(view_mut(&mut gram), view(&x));
+        add_product(view_mut(&mut forms), view(&x).transpose(), view(&ones));
+    }
+    (0..q).for_each(|i| gram[(i, i)] += RIDGES[0] * problem.x.nrows() as f64);
     if !cholesky_in_place(&mut gram) {
         return Err(SolveError::Numerical { what: "linear least squares" });
     }

@@ -70,10 +70,10 @@ impl Race {
 }
 
 struct Track<'a, 'b> {
-    sketch: Rows,
+    sketch: Rows<'a>,
     x: DMatrix<f64>,
     y: DMatrix<f64>,
-    all: &'a Rows,
+    all: &'a Rows<'a>,
     judge: Option<&'a Judge>,
     options: &'a Options,
     descent: Descent,
