@@ -4,12 +4,13 @@
 //! N (q C)^2 / 2 for J^T J. Conjugate gradients need few of them: in whitened coordinates J^T J is close to
 //! Omega (x) I, Omega = sum_t w_t w_t^T being C x C, and its inverse is the preconditioner.
 
-use super::normal::{Components, Rows, in_order};
+use super::normal::{Block, Components, Rows, in_order};
 use crate::linalg::{
     add_product, cholesky_in_place, cholesky_solve, columns, columns_mut, set_product, view, view_mut,
 };
 use crate::tt::{TensorTrain, unfold};
 use nalgebra::DMatrix;
+use std::borrow::Cow;
 
 /// Products with J^T J at most.
 const STEPS: usize = 60;
@@ -18,7 +19,8 @@ const PRECISION: f64 = 0.02;
 
 /// The problem linearised at a train.
 pub(super) struct Linearised<'a> {
-    rows: &'a Rows<'a>,
+    /// x and y, here for as long as the many products with them last.
+    blocks: Cow<'a, [Block]>,
     components: Components,
     q: usize,
     /// Per block: w_c(t, j), rows x (outputs, components).
@@ -34,8 +36,9 @@ impl<'a> Linearised<'a> {
         let components = Components::new(train, 0..train.degree());
         let unfolded: Vec<_> = train.cores.iter().map(unfold).collect();
         let (q, size, outputs) = (train.q(), components.list.len(), train.outputs());
+        let blocks = rows.batch(0..rows.blocks());
         let of_block = |k: usize| {
-            let (x, y) = &*rows.block(k);
+            let (x, y) = &blocks[k];
             let (weights, residual) = components.weights(train, &unfolded, x, y);
             let mut coupling = DMatrix::zeros(size, size);
             let mut weighted = vec![0.0; x.nrows() * size];
@@ -52,15 +55,15 @@ impl<'a> Linearised<'a> {
             let loss: f64 = residual.iter().map(|r| r * r).sum();
             (weights, coupling, gradient, loss)
         };
-        let mut all = Vec::with_capacity(rows.blocks());
+        let mut all = Vec::with_capacity(blocks.len());
         let (mut coupling, mut gradient, mut loss) = (DMatrix::zeros(size, size), DMatrix::zeros(q, size), 0.0);
-        in_order(rows.blocks(), of_block, |(weights, block_coupling, block_gradient, block_loss)| {
+        in_order(blocks.len(), of_block, |(weights, block_coupling, block_gradient, block_loss)| {
             all.push(weights);
             coupling += block_coupling;
             gradient += block_gradient;
             loss += block_loss;
         });
-        Self { rows, components, q, weights: all, coupling, gradient, loss }
+        Self { blocks, components, q, weights: all, coupling, gradient, loss }
     }
 
     /// The largest diagonal entry of J^T J, about.
@@ -72,7 +75,7 @@ impl<'a> Linearised<'a> {
     fn apply(&self, v: &DMatrix<f64>) -> DMatrix<f64> {
         let size = v.ncols();
         let of_block = |k: usize| {
-            let (x, y) = &*self.rows.block(k);
+            let (x, y) = &self.blocks[k];
             let (n, outputs) = y.shape();
             let mut values = vec![0.0; n * size];
             set_product(columns_mut(&mut values, n, size), view(x), view(v));
@@ -94,7 +97,7 @@ impl<'a> Linearised<'a> {
             part
         };
         let mut product = DMatrix::zeros(v.nrows(), size);
-        in_order(self.rows.blocks(), of_block, |part| product += part);
+        in_order(self.blocks.len(), of_block, |part| product += part);
         product
     }
 

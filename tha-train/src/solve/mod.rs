@@ -24,6 +24,7 @@ mod search;
 mod subspaces;
 
 pub use error::SolveError;
+pub(crate) use levenberg::EXPLICIT;
 pub use log::{Observer, Silent, Step, StepKind};
 pub(crate) use mvmals::step as super_core_step;
 pub use options::{Decay, Options, Ridge, Solver};

@@ -115,7 +115,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Block `k`.
-    pub(super) fn block(&self, k: usize) -> Cow<'_, Block> {
+    fn block(&self, k: usize) -> Cow<'_, Block> {
         match &self.kind {
             Kind::Kept(blocks) => Cow::Borrowed(&blocks[k]),
             Kind::Read(problem, stride) => {
@@ -127,7 +127,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Some blocks.
-    fn batch(&self, range: Range<usize>) -> Cow<'_, [Block]> {
+    pub(super) fn batch(&self, range: Range<usize>) -> Cow<'_, [Block]> {
         match &self.kind {
             Kind::Kept(blocks) => Cow::Borrowed(&blocks[range]),
             _ => Cow::Owned(range.into_par_iter().map(|k| self.block(k).into_owned()).collect()),

@@ -4,7 +4,7 @@ use nalgebra::DMatrix;
 use std::fmt::Debug;
 
 /// Entries of a matrix that is small enough to be kept whole; of a larger one, some rows at a time are made when they are read.
-pub(crate) const WHOLE: usize = 1 << 24;
+pub(crate) const WHOLE: usize = 1 << 23;
 
 /// N rows of q entries, read some at a time.
 pub trait Features: Debug + Sync {
