@@ -119,7 +119,8 @@ impl Joint {
         let mut residual = rows.y.rows(start, count).into_owned();
         let mut column = 0;
         for (subset, train) in self.subsets.iter().zip(&self.trains) {
-            residual -= add_jacobian(train, &rows.of_inputs(subset).rows(start, count), &mut jacobian, column);
+            residual -=
+                add_jacobian(train, &rows.of_inputs(subset).rows(start, count), &mut jacobian, column);
             column += train.parameters();
         }
         let residual = DMatrix::from_column_slice(count * l, 1, residual.as_slice());

@@ -4,7 +4,6 @@ use super::FitError;
 use crate::data::Dataset;
 use crate::host;
 use crate::solve;
-use crate::tt::WHOLE;
 use tha_core::RangePolicy;
 
 /// How to fit.
@@ -33,8 +32,8 @@ pub enum Judge<'a> {
 
 /// Most samples of memory a model file can say.
 const MEMORY_LIMIT: usize = u16::MAX as usize;
-/// Lag windows that are few are kept: as they are, decorrelated, and cut into blocks.
-const COPIES: f64 = 3.0;
+/// Lag windows that are not too many are kept by the solver, and very few of them once more.
+const COPIES: f64 = 2.0;
 /// Numbers that a fit holds for every sample, and for every output of a sample: where it is, what it is in several units, what
 /// is predicted.
 const PER_SAMPLE: f64 = 2.0;
@@ -84,7 +83,7 @@ impl Options {
         let (samples, parameters) = (data.len() as f64, q * components);
         // A large train is fitted with all windows in memory, and what stands left and right of every core.
         let whole = if parameters > solve::EXPLICIT as f64 { samples * (q + l * components) } else { 0.0 };
-        let kept = COPIES * (samples * q).min(WHOLE as f64);
+        let kept = COPIES * (samples * q).min(solve::KEPT as f64);
         for (what, numbers, remedy) in [
             (
                 "fitting this many samples",

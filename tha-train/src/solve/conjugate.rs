@@ -56,7 +56,8 @@ impl<'a> Linearised<'a> {
             (weights, coupling, gradient, loss)
         };
         let mut all = Vec::with_capacity(blocks.len());
-        let (mut coupling, mut gradient, mut loss) = (DMatrix::zeros(size, size), DMatrix::zeros(q, size), 0.0);
+        let (mut coupling, mut gradient, mut loss) =
+            (DMatrix::zeros(size, size), DMatrix::zeros(q, size), 0.0);
         in_order(blocks.len(), of_block, |(weights, block_coupling, block_gradient, block_loss)| {
             all.push(weights);
             coupling += block_coupling;

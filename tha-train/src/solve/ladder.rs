@@ -6,7 +6,7 @@ use super::log::{Log, Step, StepKind};
 use super::normal::Rows;
 use super::search::race;
 use super::{Options, Problem, Ridge, SolveError, direct};
-use crate::linalg::{add_gram_lower, cholesky_in_place, cholesky_solve, add_product, view, view_mut};
+use crate::linalg::{add_gram_lower, add_product, cholesky_in_place, cholesky_solve, view, view_mut};
 use crate::tt::{Normal, TensorTrain};
 use nalgebra::DMatrix;
 

@@ -27,6 +27,7 @@ pub use error::SolveError;
 pub(crate) use levenberg::EXPLICIT;
 pub use log::{Observer, Silent, Step, StepKind};
 pub(crate) use mvmals::step as super_core_step;
+pub(crate) use normal::KEPT;
 pub use options::{Decay, Options, Ridge, Solver};
 
 use crate::tt::{Features, Normal, TensorTrain};
@@ -249,9 +250,8 @@ impl Problem<'_> {
             return Err(SolveError::Empty { rows, inputs, outputs });
         }
         agree("rows of y", self.y.nrows(), rows)?;
-        let bad = |values: &DMatrix<f64>| {
-            values.iter().position(|v| !v.is_finite()).map(|at| at % values.nrows())
-        };
+        let bad =
+            |values: &DMatrix<f64>| values.iter().position(|v| !v.is_finite()).map(|at| at % values.nrows());
         if let Some(row) = self.x.parts().find_map(|(start, x)| bad(&x).map(|row| start + row)) {
             return Err(SolveError::NotFinite { matrix: "x", row });
         }

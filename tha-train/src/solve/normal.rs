@@ -9,7 +9,7 @@
 use super::Problem;
 use super::moments::Moments;
 use crate::linalg::{add_product, columns, columns_mut};
-use crate::tt::{BLOCK, Contraction, TensorTrain, WHOLE, evaluate_block, unfold};
+use crate::tt::{BLOCK, Contraction, TensorTrain, evaluate_block, unfold};
 use nalgebra::DMatrix;
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -19,6 +19,8 @@ use std::ops::Range;
 const PANEL: usize = 128;
 /// Multiplications below which waking other threads costs more than it saves.
 const WORTH_A_THREAD: usize = 1 << 25;
+/// Entries of x up to which the rows are kept; above, making them again at every step costs a tenth to a third more time.
+pub(crate) const KEPT: usize = 1 << 25;
 /// Entries of W held at a time, and of x.
 const BUFFER: usize = 1 << 20;
 const READ: usize = 1 << 22;
@@ -79,7 +81,7 @@ impl<'a> Rows<'a> {
         let mut rows = Self { kind: Kind::Read(*problem, stride), count, outputs, square: 0.0 };
         let square = |k| problem.y.select_rows(&numbers(k, stride, count)).norm_squared();
         rows.square = (0..rows.blocks()).map(square).sum();
-        if count * problem.x.ncols() <= WHOLE {
+        if count * problem.x.ncols() <= KEPT {
             rows.kind = Kind::Kept(rows.batch(0..rows.blocks()).into_owned());
         }
         rows
@@ -177,9 +179,8 @@ impl<'a> Rows<'a> {
         for start in (0..blocks).step_by(batch) {
             let batch = self.batch(start..(start + batch).min(blocks));
             let parallel = batch.len() * BLOCK * width * inputs.len() >= WORTH_A_THREAD;
-            let weigh = |((x, y), pairs): (&Block, &mut [f64])| {
-                components.weigh(train, &unfolded, x, y, pairs)
-            };
+            let weigh =
+                |((x, y), pairs): (&Block, &mut [f64])| components.weigh(train, &unfolded, x, y, pairs);
             let parts: Vec<_> = if parallel {
                 batch.par_iter().zip(out.pairs.par_chunks_mut(width * BLOCK)).map(weigh).collect()
             } else {
