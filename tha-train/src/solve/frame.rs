@@ -226,6 +226,9 @@ mod tests {
             let entered = frame.enter_train(&train);
             assert!((entered.evaluate(&inside) * frame.scale - train.evaluate(&x)).norm() < 1e-9);
             assert!((outputs * frame.scale - &y).norm() < 1e-9);
+            let read = Entered { whole: None, ..frame.enter(&problem).0 };
+            assert!((read.rows(7, 40) - inside.rows(7, 40)).norm() < 1e-12);
+            assert!((read.select_rows(&[9, 2]) - inside.select_rows(&[9, 2])).norm() < 1e-12);
             let back = frame.leave(&entered);
             assert!((back.evaluate(&x) - train.evaluate(&x)).norm() < 1e-9);
         }

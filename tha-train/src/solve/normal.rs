@@ -389,3 +389,27 @@ impl Components {
         out.gradient = ordered;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tt::Normal;
+
+    #[test]
+    fn rows_read_at_every_step_give_the_same_bits() {
+        let mut normal = Normal::new(1);
+        let x = DMatrix::from_fn(2001, 5, |_, i| if i == 0 { 1.0 } else { normal.draw() });
+        let y = DMatrix::from_fn(2001, 2, |_, _| normal.draw());
+        let train = TensorTrain::random(2, 5, &[2, 2], &mut normal);
+        for stride in [1, 3] {
+            let kept = Rows::new(&Problem { x: &x, y: &y }, stride);
+            let read = Rows { kind: Kind::Read(Problem { x: &x, y: &y }, stride), ..kept.clone() };
+            assert_eq!((kept.count, kept.square), (2001 / stride, read.square));
+            assert_eq!(kept.loss(&train), read.loss(&train));
+            let (mut a, mut b) = (NormalEquations::default(), NormalEquations::default());
+            kept.normal_equations(&train, 0..3, &mut a);
+            read.normal_equations(&train, 0..3, &mut b);
+            assert_eq!((a.gram, a.gradient, a.loss), (b.gram, b.gradient, b.loss));
+        }
+    }
+}
