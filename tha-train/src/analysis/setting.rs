@@ -9,7 +9,7 @@ use super::AnalysisError;
 use super::mask::{columns_of, embed};
 use crate::data::{Dataset, InputMap, OutputMap, Scaling};
 use crate::model::Model;
-use crate::tt::{Core, TensorTrain};
+use crate::tt::{Core, Features, TensorTrain};
 use nalgebra::DMatrix;
 use tha_core::build::{self, InputChannel, ModelSpec};
 
@@ -78,7 +78,7 @@ impl Setting {
         let scaling = scaling(a);
         let lagged = data.lagged(a.memory, &scaling, rows.clone());
         let own = heads(a, a)?;
-        let q = lagged.x.ncols();
+        let q = lagged.ncols();
         let whole = own
             .iter()
             .map(|head| {
@@ -89,7 +89,7 @@ impl Setting {
             .reduce(|sum, train| sum.add(&train))
             .unwrap_or_else(|| TensorTrain::zeros(a.outputs.len(), q, &vec![1; a.degree - 1]));
         let mut setting = Self {
-            x: lagged.x,
+            x: lagged.rows(0, lagged.nrows()),
             y: lagged.y,
             inputs: a.inputs.iter().map(|channel| channel.name.clone()).collect(),
             outputs: a.outputs.iter().map(|channel| channel.name.clone()).collect(),

@@ -17,7 +17,7 @@ mod write;
 
 pub use columns::Columns;
 pub use error::DataError;
-pub use lag::Lagged;
+pub use lag::{Lagged, Subset};
 pub(crate) use scaling::mean_and_std;
 pub use scaling::{InputMap, OutputMap, Scaling};
 pub use source::Source;

@@ -5,7 +5,7 @@
 
 use super::Watch;
 use super::checkpoint::Checkpoint;
-use super::heads::{Failure, Head, Material, Part, Rows, Stop, features, head_options, sort_out};
+use super::heads::{Failure, Head, Material, Part, Stop, head_options, sort_out};
 use super::joint::{Joint, LIMIT};
 use crate::data::Lagged;
 use crate::fit::FitError;
@@ -42,18 +42,17 @@ pub(super) fn train(
             reason: "additive heads are chosen on one validation part; leave out --folds",
         });
     };
-    let p = material.inputs();
-    let (fit, judge) = (Rows::of(&part.fit, p), Rows::of(&part.judge, p));
+    let (fit, judge) = (&part.fit, &part.judge);
     let norm = part.judge.y.norm().max(f64::MIN_POSITIVE);
     let (mut left, mut judge_left) = (part.fit.y.clone(), part.judge.y.clone());
     let (mut subsets, mut results) = (Vec::new(), Vec::new());
     let start = Instant::now();
     for k in 0..count {
         let Some(subset) = next(k, &left) else { break };
-        let result = first_fit(k, &subset, part, &left, &judge_left, p, options, checkpoint, watch);
+        let result = first_fit(k, &subset, part, &left, &judge_left, options, checkpoint, watch);
         if let Ok(head) = &result {
-            left -= head.fits[0].train.evaluate(&features(&fit, &subset));
-            judge_left -= head.fits[0].train.evaluate(&features(&judge, &subset));
+            left -= head.fits[0].train.evaluate(&fit.of_inputs(&subset));
+            judge_left -= head.fits[0].train.evaluate(&judge.of_inputs(&subset));
             let rest = start.elapsed().as_secs_f64() / (k + 1) as f64 * (count - k - 1) as f64;
             watch.head(k, k + 1, count, judge_left.norm() / norm, rest);
         }
@@ -63,13 +62,13 @@ pub(super) fn train(
     let (mut heads, failures) = sort_out(material, &subsets, results)?;
     // Without those that failed.
     let joint = Joint::new(inputs(&heads), trains(&heads));
-    left = fit.y - joint.evaluate(&fit);
-    let mut best = ((judge.y - joint.evaluate(&judge)).norm(), heads.clone());
+    left = &fit.y - joint.evaluate(fit);
+    let mut best = ((&judge.y - joint.evaluate(judge)).norm(), heads.clone());
 
     for cycle in 1..CYCLES {
         let before = best.0;
-        cycle_once(cycle, &mut heads, &fit, &mut left, options, checkpoint, watch)?;
-        let residual = judge.y - Joint::new(inputs(&heads), trains(&heads)).evaluate(&judge);
+        cycle_once(cycle, &mut heads, fit, &mut left, options, checkpoint, watch)?;
+        let residual = &judge.y - Joint::new(inputs(&heads), trains(&heads)).evaluate(judge);
         watch.cycle(cycle + 1, residual.norm() / norm);
         if residual.norm() < best.0 {
             best = (residual.norm(), heads.clone());
@@ -88,10 +87,10 @@ pub(super) fn train(
             if watch.stop() {
                 return Err(FitError::Stopped);
             }
-            if joint.step(&fit).is_none() || waiting == PATIENCE {
+            if joint.step(fit).is_none() || waiting == PATIENCE {
                 break;
             }
-            let residual = (judge.y - joint.evaluate(&judge)).norm();
+            let residual = (&judge.y - joint.evaluate(judge)).norm();
             watch.joint(step, residual / norm);
             waiting += 1;
             if residual < error * (1.0 - 1e-4) {
@@ -109,23 +108,21 @@ pub(super) fn train(
 
 /// The same descent on all samples, from where the heads are: one cycle, then as many joint steps as were chosen.
 pub(super) fn refit(
-    all: &Lagged,
-    inputs_count: usize,
+    rows: &Lagged<'_>,
     added: &Added,
     options: &solve::Options,
     checkpoint: Option<&Checkpoint>,
     watch: &dyn Watch,
 ) -> Result<Vec<Fit>, FitError> {
-    let rows = Rows::of(all, inputs_count);
     let mut heads = added.heads.clone();
-    let mut left = rows.y - Joint::new(inputs(&heads), trains(&heads)).evaluate(&rows);
-    cycle_once(CYCLES, &mut heads, &rows, &mut left, options, checkpoint, watch)?;
+    let mut left = &rows.y - Joint::new(inputs(&heads), trains(&heads)).evaluate(rows);
+    cycle_once(CYCLES, &mut heads, rows, &mut left, options, checkpoint, watch)?;
     let mut joint = Joint::new(inputs(&heads), trains(&heads));
     for _ in 0..added.joint_steps {
         if watch.stop() {
             return Err(FitError::Stopped);
         }
-        if joint.step(&rows).is_none() {
+        if joint.step(rows).is_none() {
             break;
         }
     }
@@ -138,10 +135,9 @@ pub(super) fn refit(
 fn first_fit(
     k: usize,
     subset: &[usize],
-    part: &Part,
+    part: &Part<'_>,
     left: &DMatrix<f64>,
     judge_left: &DMatrix<f64>,
-    p: usize,
     options: &solve::Options,
     checkpoint: Option<&Checkpoint>,
     watch: &dyn Watch,
@@ -151,12 +147,10 @@ fn first_fit(
     if let Some(fits) = checkpoint.and_then(|checkpoint| checkpoint.load(&stage, subset)) {
         return Ok(Head { inputs: subset.to_vec(), fits, seconds: 0.0 });
     }
-    let x = features(&Rows::of(&part.fit, p), subset);
-    let judge = features(&Rows::of(&part.judge, p), subset);
-    let rows = Problem { x: &x, y: left };
-    let judge = Problem { x: &judge, y: judge_left };
+    let rows = Problem { x: &part.fit.of_inputs(subset), y: left };
+    let judge = Problem { x: &part.judge.of_inputs(subset), y: judge_left };
     // The rank is not chosen: what a head has to say is known only when the others have said theirs.
-    let ranks = Some(vec![options.max_rank.min(x.ncols()); options.degree - 1]);
+    let ranks = Some(vec![options.max_rank.min(rows.x.ncols()); options.degree - 1]);
     let options = solve::Options { ranks, ..head_options(options, k) };
     let mut fit = solve::fit(&rows, Some(&judge), &options, &Stop(watch))?;
     fit.log.clear();
@@ -171,14 +165,14 @@ fn first_fit(
 fn cycle_once(
     cycle: usize,
     heads: &mut [Head],
-    rows: &Rows<'_>,
+    rows: &Lagged<'_>,
     left: &mut DMatrix<f64>,
     options: &solve::Options,
     checkpoint: Option<&Checkpoint>,
     watch: &dyn Watch,
 ) -> Result<(), FitError> {
     for (k, head) in heads.iter_mut().enumerate() {
-        let x = features(rows, &head.inputs);
+        let x = rows.of_inputs(&head.inputs);
         let stage = format!("cycle-{cycle:03}-{k:05}");
         *left += head.fits[0].train.evaluate(&x);
         let stored = checkpoint.and_then(|checkpoint| checkpoint.load(&stage, &head.inputs));

@@ -1,4 +1,4 @@
-//! TrainHeads of Algorithm 1: heads in parallel over one lagged matrix, from which each gathers its columns.
+//! TrainHeads of Algorithm 1: heads in parallel over one recording, of which each reads the lag windows of its inputs.
 
 use super::checkpoint::Checkpoint;
 use super::weights::Products;
@@ -6,40 +6,16 @@ use super::{Watch, subset_names};
 use crate::data::{Dataset, Lagged, Scaling, Split};
 use crate::fit::{FitError, Judge, Setting};
 use crate::solve::{self, Fit, Observer, Problem, Ridge};
+use crate::tt::Features;
 use nalgebra::{DMatrix, DVector};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-/// Rows with all inputs.
-#[derive(Clone, Copy)]
-pub(super) struct Rows<'a> {
-    /// N x (p M + 1).
-    pub x: &'a DMatrix<f64>,
-    /// N x l.
-    pub y: &'a DMatrix<f64>,
-    /// p.
-    pub inputs: usize,
-}
-
-impl<'a> Rows<'a> {
-    pub(super) fn of(samples: &'a Lagged, inputs: usize) -> Self {
-        Self { x: &samples.x, y: &samples.y, inputs }
-    }
-}
-
-/// The columns of a head: the constant, then its inputs lag by lag.
-pub(super) fn features(rows: &Rows<'_>, subset: &[usize]) -> DMatrix<f64> {
-    let memory = (rows.x.ncols() - 1) / rows.inputs;
-    let lags = (0..memory).flat_map(|lag| subset.iter().map(move |c| 1 + lag * rows.inputs + c));
-    let columns: Vec<usize> = std::iter::once(0).chain(lags).collect();
-    rows.x.select_columns(&columns)
-}
-
 /// Samples to fit and samples to judge by; one part, or one for each fold.
-pub(super) struct Part {
-    pub fit: Lagged,
-    pub judge: Lagged,
+pub(super) struct Part<'a> {
+    pub fit: Lagged<'a>,
+    pub judge: Lagged<'a>,
 }
 
 /// The data as the heads see it.
@@ -48,7 +24,7 @@ pub(super) struct Material<'a> {
     /// Where the judged samples come from: the same data, or the validation file.
     pub judged: &'a Dataset,
     pub scaling: Scaling,
-    pub parts: Vec<Part>,
+    pub parts: Vec<Part<'a>>,
     pub memory: usize,
 }
 
@@ -88,7 +64,7 @@ impl<'a> Material<'a> {
     }
 
     /// All scored samples of the data.
-    pub(super) fn all(&self) -> Lagged {
+    pub(super) fn all(&self) -> Lagged<'a> {
         self.data.lagged(self.memory, &self.scaling, self.data.scored_rows(self.memory))
     }
 }
@@ -162,10 +138,8 @@ pub(super) fn train(
     }
     let mut fits: Vec<Fit> = Vec::with_capacity(material.parts.len());
     for part in &material.parts {
-        let x = features(&Rows::of(&part.fit, material.inputs()), subset);
-        let judge = features(&Rows::of(&part.judge, material.inputs()), subset);
-        let rows = Problem { x: &x, y: &part.fit.y };
-        let judge = Problem { x: &judge, y: &part.judge.y };
+        let rows = Problem { x: &part.fit.of_inputs(subset), y: &part.fit.y };
+        let judge = Problem { x: &part.judge.of_inputs(subset), y: &part.judge.y };
         let mut fit = solve::fit(&rows, Some(&judge), &options, &Stop(watch))?;
         fit.log.clear();
         fits.push(fit);
@@ -239,14 +213,13 @@ pub(super) fn products(material: &Material<'_>, heads: &[Head]) -> (Products, Ve
     for (k, part) in material.parts.iter().enumerate() {
         let count = part.judge.y.nrows();
         for start in (0..count).step_by(BLOCK) {
-            let rows = start..(start + BLOCK).min(count);
-            let y = part.judge.y.rows_range(rows.clone()).into_owned();
-            let x = part.judge.x.rows_range(rows).into_owned();
-            let block = Rows { x: &x, y: &y, inputs: material.inputs() };
+            let rows = BLOCK.min(count - start);
+            let y = part.judge.y.rows(start, rows).into_owned();
             let columns: Vec<DVector<f64>> = heads
                 .par_iter()
                 .map(|head| {
-                    let prediction = head.fits[k].train.evaluate(&features(&block, &head.inputs));
+                    let x = part.judge.of_inputs(&head.inputs).rows(start, rows);
+                    let prediction = head.fits[k].train.evaluate(&x);
                     DVector::from_column_slice(prediction.as_slice())
                 })
                 .collect();
@@ -272,7 +245,6 @@ pub(super) fn refit_all(
     watch: &dyn Watch,
 ) -> Result<Vec<Fit>, FitError> {
     let all = material.all();
-    let rows = Rows::of(&all, material.inputs());
     heads
         .par_iter()
         .enumerate()
@@ -283,10 +255,10 @@ pub(super) fn refit_all(
             {
                 return Ok(fit);
             }
-            let x = features(&rows, &head.inputs);
+            let rows = Problem { x: &all.of_inputs(&head.inputs), y: &all.y };
             let setting = head.typical();
             let options = solve::Options { ridge: Ridge::Fixed(setting.ridge), ..head_options(options, k) };
-            let mut fit = solve::refit(&Problem { x: &x, y: &all.y }, setting, &options, &Stop(watch))?;
+            let mut fit = solve::refit(&rows, setting, &options, &Stop(watch))?;
             fit.log.clear();
             if let Some(checkpoint) = checkpoint {
                 checkpoint.store(&stage, &head.inputs, std::slice::from_ref(&fit))?;

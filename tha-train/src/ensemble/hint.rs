@@ -5,6 +5,7 @@ use super::weights::{Products, average, stack};
 use super::{Combine, Watch};
 use crate::fit;
 use crate::solve::{self, Problem};
+use crate::tt::Features;
 use nalgebra::DVector;
 
 /// Coefficients of the full model, and multiplications of a step of its fit, up to which it is fitted for comparison.
@@ -74,14 +75,14 @@ fn say(mine: f64, better: &[String]) -> Option<String> {
 fn full_model(material: &Material<'_>, options: &fit::Options, watch: &dyn Watch) -> Option<f64> {
     let [part] = &material.parts[..] else { return None };
     let s = &options.solve;
-    let (q, r, d) = (part.fit.x.ncols(), s.max_rank, s.degree);
+    let (q, r, d) = (part.fit.ncols(), s.max_rank, s.degree);
     let parameters = q * r * r * d.saturating_sub(2) + 2 * q * r;
-    let work = (part.fit.x.nrows() as f64) * (parameters as f64).powi(2);
+    let work = (part.fit.nrows() as f64) * (parameters as f64).powi(2);
     if parameters > CHEAP_PARAMETERS || work > CHEAP_WORK {
         return None;
     }
-    let rows = Problem { x: &part.fit.x, y: &part.fit.y };
-    let judge = Problem { x: &part.judge.x, y: &part.judge.y };
+    let rows = Problem { x: &part.fit, y: &part.fit.y };
+    let judge = Problem { x: &part.judge, y: &part.judge.y };
     let options = solve::Options { restarts: s.restarts.min(2), ..s.clone() };
     solve::fit(&rows, Some(&judge), &options, &Stop(watch)).ok()?.validation_residual
 }

@@ -4,9 +4,9 @@
 //! all heads at once. Its cost is that of one symmetric product with as many columns as all heads have coefficients,
 //! so it is for ensembles up to some thousand of them.
 
-use super::heads::{Rows, features};
+use crate::data::Lagged;
 use crate::linalg::{add_gram_lower, cholesky_in_place, cholesky_solve, view, view_mut};
-use crate::tt::TensorTrain;
+use crate::tt::{Features, TensorTrain};
 use nalgebra::DMatrix;
 use rayon::prelude::*;
 
@@ -42,18 +42,18 @@ impl Joint {
     }
 
     /// The sum of the heads, N x l.
-    pub(super) fn evaluate(&self, rows: &Rows<'_>) -> DMatrix<f64> {
+    pub(super) fn evaluate(&self, rows: &Lagged<'_>) -> DMatrix<f64> {
         let parts: Vec<DMatrix<f64>> = self
             .subsets
             .par_iter()
             .zip(&self.trains)
-            .map(|(subset, train)| train.evaluate(&features(rows, subset)))
+            .map(|(subset, train)| train.evaluate(&rows.of_inputs(subset)))
             .collect();
         parts.into_iter().fold(DMatrix::zeros(rows.y.nrows(), rows.y.ncols()), |sum, part| sum + part)
     }
 
     /// One step down in ||y - sum of heads||^2; the new value, or `None` when no damping helps.
-    pub(super) fn step(&mut self, rows: &Rows<'_>) -> Option<f64> {
+    pub(super) fn step(&mut self, rows: &Lagged<'_>) -> Option<f64> {
         let normal = self.normal(rows);
         for _ in 0..8 {
             let mut matrix = normal.gram.clone();
@@ -65,7 +65,7 @@ impl Joint {
             if cholesky_in_place(&mut matrix) {
                 cholesky_solve(&matrix, &mut step);
                 let moved = self.moved(step.as_slice());
-                let loss = (moved.evaluate(rows) - rows.y).norm_squared();
+                let loss = (moved.evaluate(rows) - &rows.y).norm_squared();
                 if loss < normal.loss {
                     self.trains = moved.trains;
                     self.damping = (self.damping / 5.0).max(1e-12);
@@ -88,7 +88,7 @@ impl Joint {
         Self { trains: trains.collect(), ..self.clone() }
     }
 
-    fn normal(&self, rows: &Rows<'_>) -> Normal {
+    fn normal(&self, rows: &Lagged<'_>) -> Normal {
         let size = self.parameters();
         let starts: Vec<usize> = (0..rows.y.nrows()).step_by(BLOCK).collect();
         let stripes: Vec<Normal> = starts
@@ -112,19 +112,15 @@ impl Joint {
         })
     }
 
-    fn add_block(&self, rows: &Rows<'_>, start: usize, sum: &mut Normal) {
+    fn add_block(&self, rows: &Lagged<'_>, start: usize, sum: &mut Normal) {
         let count = BLOCK.min(rows.y.nrows() - start);
         let l = rows.y.ncols();
-        let block = Rows {
-            x: &rows.x.rows(start, count).into_owned(),
-            y: &rows.y.rows(start, count).into_owned(),
-            inputs: rows.inputs,
-        };
         let mut jacobian = DMatrix::zeros(count * l, self.parameters());
-        let mut residual = block.y.clone();
+        let mut residual = rows.y.rows(start, count).into_owned();
         let mut column = 0;
         for (subset, train) in self.subsets.iter().zip(&self.trains) {
-            residual -= add_jacobian(train, &features(&block, subset), &mut jacobian, column);
+            residual -=
+                add_jacobian(train, &rows.of_inputs(subset).rows(start, count), &mut jacobian, column);
             column += train.parameters();
         }
         let residual = DMatrix::from_column_slice(count * l, 1, residual.as_slice());

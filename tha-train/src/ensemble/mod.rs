@@ -33,7 +33,7 @@ use crate::metrics::Metrics;
 use crate::model::{Frame, HeadPart, Model};
 use crate::solve::Fit;
 use checkpoint::Checkpoint;
-use heads::{Head, Material, Rows, features, products, refit_all, train_all};
+use heads::{Head, Material, products, refit_all, train_all};
 use nalgebra::{DMatrix, DVector};
 use options::Plan;
 use rayon::prelude::*;
@@ -115,14 +115,14 @@ pub fn fit(
 }
 
 /// Heads with their weights, and what is known about them.
-struct Chosen {
+struct Chosen<'a> {
     heads: Vec<Head>,
     weights: Vec<f64>,
     failures: Vec<Failure>,
     before: (usize, usize),
     /// The networks of the model, and the samples they were fitted to.
     fits: Vec<Fit>,
-    fitted: Lagged,
+    fitted: Lagged<'a>,
     hint: Option<String>,
 }
 
@@ -134,14 +134,14 @@ fn cost(head: &Head) -> Cost {
 }
 
 /// Heads that predict Y, weighted: `average` and `stack`.
-fn weigh(
-    material: &Material<'_>,
+fn weigh<'a>(
+    material: &Material<'a>,
     plan: Plan,
     options: &fit::Options,
     ensemble: &Options,
     checkpoint: Option<&Checkpoint>,
     watch: &dyn Watch,
-) -> Result<Chosen, FitError> {
+) -> Result<Chosen<'a>, FitError> {
     let solve = &options.solve;
     let (heads, failures) = match plan {
         Plan::Fixed(subsets) => train_all(material, &subsets, solve, checkpoint, watch)?,
@@ -178,18 +178,17 @@ fn train_adaptively(
     watch: &dyn Watch,
 ) -> Result<(Vec<Head>, Vec<Failure>), FitError> {
     let part = &material.parts[0];
-    let rows = Rows::of(&part.fit, material.inputs());
     let truth = DVector::from_column_slice(part.fit.y.as_slice());
     let (mut subsets, mut results): (Vec<Vec<usize>>, Vec<Result<Head, FitError>>) = (Vec::new(), Vec::new());
     let mut columns: Vec<DVector<f64>> = Vec::new();
     let mut residual = part.fit.y.clone();
     let start = std::time::Instant::now();
     for k in 0..count {
-        let table = relevance::dependence(rows.x, &residual, material.inputs());
+        let table = relevance::dependence(&part.fit, &residual, material.inputs());
         let Some(subset) = relevance::strongest(&table, size, &subsets) else { break };
         let result = heads::train(material, k, &subset, options, checkpoint, watch);
         if let Ok(head) = &result {
-            let prediction = head.fits[0].train.evaluate(&features(&rows, &subset));
+            let prediction = head.fits[0].train.evaluate(&part.fit.of_inputs(&subset));
             columns.push(DVector::from_column_slice(prediction.as_slice()));
             let matrix = DMatrix::from_columns(&columns);
             let mut products = weights::Products::new(columns.len());
@@ -206,14 +205,14 @@ fn train_adaptively(
 }
 
 /// Additive heads.
-fn add(
-    material: &Material<'_>,
+fn add<'a>(
+    material: &Material<'a>,
     plan: Plan,
     options: &fit::Options,
     ensemble: &Options,
     checkpoint: Option<&Checkpoint>,
     watch: &dyn Watch,
-) -> Result<Chosen, FitError> {
+) -> Result<Chosen<'a>, FitError> {
     let solve = &options.solve;
     let p = material.inputs();
     let mut added = match plan {
@@ -224,7 +223,7 @@ fn add(
         Plan::Adaptive(count) => {
             let mut taken: Vec<Vec<usize>> = Vec::new();
             let next = |_: usize, left: &DMatrix<f64>| {
-                let table = relevance::dependence(&material.parts[0].fit.x, left, p);
+                let table = relevance::dependence(&material.parts[0].fit, left, p);
                 let subset = relevance::strongest(&table, ensemble.subset_size, &taken)?;
                 taken.push(subset.clone());
                 Some(subset)
@@ -263,7 +262,7 @@ fn add(
     let hint = hint::for_additive(material, added.heads[0].validation(), options, watch);
     let (fits, fitted) = if options.refit && material.has_unfitted() {
         let all = material.all();
-        (additive::refit(&all, p, &added, solve, checkpoint, watch)?, all)
+        (additive::refit(&all, &added, solve, checkpoint, watch)?, all)
     } else {
         (added.heads.iter().map(|head| head.fits[0].clone()).collect(), material.parts[0].fit.clone())
     };
@@ -313,12 +312,12 @@ fn frame<'a>(
 /// The weighted sum of some networks, physical units.
 fn predict(
     material: &Material<'_>,
-    rows: &Rows<'_>,
+    rows: &Lagged<'_>,
     parts: &[(&[usize], f64, &crate::tt::TensorTrain)],
 ) -> DMatrix<f64> {
     let predictions: Vec<DMatrix<f64>> = parts
         .par_iter()
-        .map(|(inputs, weight, train)| train.evaluate(&features(rows, inputs)) * *weight)
+        .map(|(inputs, weight, train)| train.evaluate(&rows.of_inputs(inputs)) * *weight)
         .collect();
     let zero = DMatrix::zeros(rows.y.nrows(), rows.y.ncols());
     let mut sum = predictions.into_iter().fold(zero, |sum, prediction| sum + prediction);
@@ -331,7 +330,7 @@ fn predict(
 /// Figures and model.
 fn finish(
     material: &Material<'_>,
-    chosen: Chosen,
+    chosen: Chosen<'_>,
     options: &fit::Options,
     ensemble: &Options,
 ) -> Result<Outcome, FitError> {
@@ -344,7 +343,7 @@ fn finish(
         let parts: Vec<_> =
             heads.iter().zip(&weights).map(|(head, &w)| (&head.inputs[..], w, &head.fits[k].train)).collect();
         truth.push(material.judged.outputs_at(&part.judge.rows));
-        prediction.push(predict(material, &Rows::of(&part.judge, p), &parts));
+        prediction.push(predict(material, &part.judge, &parts));
     }
     let stacked = |parts: &[DMatrix<f64>]| {
         let rows: Vec<_> = parts.iter().flat_map(|part| part.row_iter()).collect();
@@ -367,7 +366,7 @@ fn finish(
         .zip(&networks)
         .map(|((head, &w), train)| (&head.inputs[..], w, train))
         .collect();
-    let train = predict(material, &Rows::of(&fitted, p), &parts);
+    let train = predict(material, &fitted, &parts);
     let train = Metrics::new(outputs, &material.data.outputs_at(&fitted.rows), &train);
 
     let residual: Vec<f64> = validation.outputs.iter().map(|output| output.rmse).collect();

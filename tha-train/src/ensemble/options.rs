@@ -126,7 +126,7 @@ impl Options {
             Strategy::Random => subsets::random(p, size, count, &mut draws),
             Strategy::Weighted => {
                 let samples = &material.parts[0].fit;
-                subsets::weighted(&relevance::relevance(&samples.x, &samples.y, p), size, count, &mut draws)
+                subsets::weighted(&relevance::relevance(samples, &samples.y, p), size, count, &mut draws)
             }
             Strategy::Adaptive => return Ok(Some(Plan::Adaptive(count.min(subsets::choose(p, size))))),
             Strategy::PerOutput => return Ok(None),

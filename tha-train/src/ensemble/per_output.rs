@@ -6,8 +6,9 @@
 //! that lowers the residual on the judged samples most, until none lowers it enough.
 
 use super::checkpoint::Checkpoint;
-use super::heads::{Head, Material, Part, Rows, Stop, features, head_options};
+use super::heads::{Head, Material, Stop, head_options};
 use super::{Chosen, Options, Watch, cost, file_bytes};
+use crate::data::{Lagged, Subset};
 use crate::fit::{self, FitError, Setting, fit_setting};
 use crate::solve::{self, Fit, Problem, Ridge};
 use crate::tt::{Core, TensorTrain};
@@ -23,13 +24,13 @@ type Trial = (f64, Vec<usize>, Vec<Fit>);
 const GAIN: f64 = 0.01;
 
 /// Chooses and fits a head for every output.
-pub(super) fn choose(
-    material: &Material<'_>,
+pub(super) fn choose<'a>(
+    material: &Material<'a>,
     options: &fit::Options,
     ensemble: &Options,
     checkpoint: Option<&Checkpoint>,
     watch: &dyn Watch,
-) -> Result<Chosen, FitError> {
+) -> Result<Chosen<'a>, FitError> {
     let outputs = material.data.outputs.len();
     let (start, done) = (Instant::now(), AtomicUsize::new(0));
     let heads: Vec<Head> = (0..outputs)
@@ -52,14 +53,12 @@ pub(super) fn choose(
     }
     let (fits, fitted) = if options.refit && material.has_unfitted() {
         let all = material.all();
-        let rows = Rows::of(&all, material.inputs());
         let refit = |(j, head): (usize, &Head)| {
-            let x = features(&rows, &head.inputs);
-            let y = all.y.columns(j, 1).into_owned();
+            let rows = Problem { x: &all.of_inputs(&head.inputs), y: &all.y.columns(j, 1).into_owned() };
             let setting = Fit { train: narrow(&head.fits[0].train, j), ..head.fits[0].clone() };
             let options =
                 solve::Options { ridge: Ridge::Fixed(setting.ridge), ..head_options(&options.solve, j) };
-            let fit = solve::refit(&Problem { x: &x, y: &y }, &setting, &options, &Stop(watch))?;
+            let fit = solve::refit(&rows, &setting, &options, &Stop(watch))?;
             Ok(widen(fit, j, outputs))
         };
         (heads.par_iter().enumerate().map(refit).collect::<Result<_, FitError>>()?, all)
@@ -128,29 +127,24 @@ fn grow(
 }
 
 /// Fits output `j` to some inputs on every part with one setting for all parts; the error on the judged samples first.
-fn judged(
-    material: &Material<'_>,
+fn judged<'a>(
+    material: &'a Material<'a>,
     j: usize,
-    inputs: &[usize],
+    inputs: &'a [usize],
     options: &solve::Options,
     watch: &dyn Watch,
 ) -> Result<(f64, Vec<Fit>), FitError> {
     let output = |y: &DMatrix<f64>| y.columns(j, 1).into_owned();
-    let rows = |part: &Part| {
-        let x = |samples| features(&Rows::of(samples, material.inputs()), inputs);
-        (x(&part.fit), output(&part.fit.y), x(&part.judge), output(&part.judge.y))
-    };
-    let parts: Vec<_> = material.parts.iter().map(rows).collect();
+    let rows = |samples: &'a Lagged<'a>| (samples.of_inputs(inputs), output(&samples.y));
+    let parts: Vec<_> = material.parts.iter().map(|part| (rows(&part.fit), rows(&part.judge))).collect();
     let mut fits = Vec::with_capacity(parts.len());
-    for (x, y, judge_x, judge_y) in &parts {
+    for ((x, y), (judge_x, judge_y)) in &parts {
         let judge = Problem { x: judge_x, y: judge_y };
         fits.push(solve::fit(&Problem { x, y }, Some(&judge), options, &Stop(watch))?);
     }
     let error = |fits: &[Fit]| {
-        let square = |(fit, part): (&Fit, &(_, _, DMatrix<f64>, DMatrix<f64>))| {
-            (fit.train.evaluate(&part.2) - &part.3).norm_squared()
-        };
-        fits.iter().zip(&parts).map(square).sum::<f64>()
+        let square = |fit: &Fit, x: &Subset<'_>, y: &DMatrix<f64>| (fit.train.evaluate(x) - y).norm_squared();
+        fits.iter().zip(&parts).map(|(fit, (_, (x, y)))| square(fit, x, y)).sum::<f64>()
     };
     let settings: Vec<Setting> = fits.iter().map(Setting::of).collect();
     if settings.iter().all(|setting| *setting == settings[0]) {
@@ -162,7 +156,7 @@ fn judged(
             continue;
         }
         let mut trial = Vec::with_capacity(parts.len());
-        for ((x, y, judge_x, judge_y), near) in parts.iter().zip(&fits) {
+        for (((x, y), (judge_x, judge_y)), near) in parts.iter().zip(&fits) {
             let rows = Problem { x, y };
             let mut fit = fit_setting(&rows, near, setting.clone(), options, &Stop(watch))?;
             let left = (fit.train.evaluate(judge_x) - judge_y).norm();

@@ -4,7 +4,8 @@
 //! correlation with a product of two features; with x_0 = 1 among them it is the correlation with one. Squared, less
 //! the 1/N that noise alone gives, and summed over lags and outputs, it says how much a pair of inputs has to offer.
 
-use crate::linalg::{cholesky_in_place, cholesky_solve, set_product, view, view_mut};
+use crate::linalg::{add_product, cholesky_in_place, cholesky_solve, set_product, view, view_mut};
+use crate::tt::Features;
 use nalgebra::DMatrix;
 
 /// Rows that are looked at: enough to see a correlation of a few per cent.
@@ -12,7 +13,7 @@ const ROWS: usize = 4000;
 
 /// A p x p symmetric table: how much the residual depends on products of two inputs; on the diagonal, on one input
 /// alone and on its square.
-pub(super) fn dependence(x: &DMatrix<f64>, residual: &DMatrix<f64>, p: usize) -> DMatrix<f64> {
+pub(super) fn dependence(x: &dyn Features, residual: &DMatrix<f64>, p: usize) -> DMatrix<f64> {
     let stride = x.nrows().div_ceil(ROWS).max(1);
     let rows: Vec<usize> = (0..x.nrows()).step_by(stride).collect();
     let x = x.select_rows(&rows);
@@ -48,10 +49,14 @@ pub(super) fn dependence(x: &DMatrix<f64>, residual: &DMatrix<f64>, p: usize) ->
 
 /// How relevant each input is: what it alone explains in a linear fit to all inputs, and what the residual of that
 /// fit depends on it. Not its plain correlation with the outputs, which it may owe to others.
-pub(super) fn relevance(x: &DMatrix<f64>, y: &DMatrix<f64>, p: usize) -> Vec<f64> {
+pub(super) fn relevance(x: &dyn Features, y: &DMatrix<f64>, p: usize) -> Vec<f64> {
     let q = x.ncols();
     let mut gram = DMatrix::zeros(q, q);
-    set_product(view_mut(&mut gram), view(x).transpose(), view(x));
+    let mut coefficients = DMatrix::zeros(q, y.ncols());
+    for (start, x) in x.parts() {
+        add_product(view_mut(&mut gram), view(&x).transpose(), view(&x));
+        coefficients += x.tr_mul(&y.rows(start, x.nrows()));
+    }
     let ridge = 1e-6 * gram.trace() / q as f64;
     for k in 0..q {
         gram[(k, k)] += ridge;
@@ -59,11 +64,15 @@ pub(super) fn relevance(x: &DMatrix<f64>, y: &DMatrix<f64>, p: usize) -> Vec<f64
     if !cholesky_in_place(&mut gram) {
         return vec![1.0; p];
     }
-    let mut coefficients = x.tr_mul(y);
     cholesky_solve(&gram, &mut coefficients);
     let mut inverse = DMatrix::identity(q, q);
     cholesky_solve(&gram, &mut inverse);
-    let table = dependence(x, &(y - x * &coefficients), p);
+    let mut residual = y.clone();
+    for (start, x) in x.parts() {
+        let mut part = residual.rows_mut(start, x.nrows());
+        part -= x * &coefficients;
+    }
+    let table = dependence(x, &residual, p);
     let mut relevance: Vec<f64> = (0..p).map(|c| table.column(c).sum()).collect();
     for (j, column) in coefficients.column_iter().enumerate() {
         let total = y.column(j).norm_squared();

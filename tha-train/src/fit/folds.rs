@@ -19,7 +19,7 @@ pub(super) fn choose_by_folds(
     count: usize,
     options: &Options,
     observer: &dyn Observer,
-) -> Result<Choice, FitError> {
+) -> Result<Choice<'static>, FitError> {
     let splits = Split::folds(data, options.memory, count)?;
     let mut proposals = Vec::with_capacity(count);
     for Split { train, validation } in splits.clone() {
@@ -45,7 +45,7 @@ pub(super) fn choose_by_folds(
         for (&k, predictions) in distinct.iter().zip(&mut predictions) {
             let setting = setting(&proposals[k]);
             let fit = fit_setting(&problem(&part), &proposal.fit, setting, &options.solve, observer)?;
-            predictions.push(predict(&fit.train, &judge.x, &proposal.scaling));
+            predictions.push(predict(&fit.train, &judge, &proposal.scaling));
         }
     }
     let mut predictions: Vec<DMatrix<f64>> = predictions.iter().map(|folds| stack(folds.iter())).collect();

@@ -81,7 +81,7 @@ pub fn fit(
     let mut network = fit.train;
     // The gauge with the least cancellation: rounding to f32 costs the fewest digits in it.
     network.balance();
-    let prediction = predict(&network, &fitted.x, &scaling);
+    let prediction = predict(&network, &fitted, &scaling);
     let train = Metrics::new(&data.outputs, &data.outputs_at(&fitted.rows), &prediction);
 
     let residual: Vec<f64> = validation.outputs.iter().map(|output| output.rmse).collect();

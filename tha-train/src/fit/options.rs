@@ -32,8 +32,12 @@ pub enum Judge<'a> {
 
 /// Most samples of memory a model file can say.
 const MEMORY_LIMIT: usize = u16::MAX as usize;
-/// The lagged matrix, and the solver's own copies of it: decorrelated, and cut into blocks.
-const COPIES: f64 = 3.0;
+/// Lag windows that are not too many are kept by the solver, and very few of them once more.
+const COPIES: f64 = 2.0;
+/// Numbers that a fit holds for every sample, and for every output of a sample: where it is, what it is in several units, what
+/// is predicted.
+const PER_SAMPLE: f64 = 2.0;
+const PER_OUTPUT: f64 = 6.0;
 /// Far beyond what pays; catches a slip of the finger.
 const FOLD_LIMIT: usize = 1000;
 
@@ -75,12 +79,16 @@ impl Options {
                 .min(l * q.powi(k as i32))
                 .min(q.powi((self.solve.degree - k) as i32)),
         };
-        let parameters: f64 = (1..=self.solve.degree).map(|k| rank(k - 1) * q * rank(k)).sum();
+        let components: f64 = (1..=self.solve.degree).map(|k| rank(k - 1) * rank(k)).sum();
+        let (samples, parameters) = (data.len() as f64, q * components);
+        // A large train is fitted with all windows in memory, and what stands left and right of every core.
+        let whole = if parameters > solve::EXPLICIT as f64 { samples * (q + l * components) } else { 0.0 };
+        let kept = COPIES * (samples * q).min(solve::KEPT as f64);
         for (what, numbers, remedy) in [
             (
                 "fitting this many samples",
-                COPIES * data.len() as f64 * q,
-                "use a smaller --memory or fewer inputs",
+                samples * (PER_SAMPLE + PER_OUTPUT * l) + kept + whole,
+                "use fewer samples, fewer inputs or a smaller --memory",
             ),
             ("the model", parameters, "use a smaller --max-rank, --memory or --degree"),
         ] {

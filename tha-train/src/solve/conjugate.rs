@@ -4,13 +4,13 @@
 //! N (q C)^2 / 2 for J^T J. Conjugate gradients need few of them: in whitened coordinates J^T J is close to
 //! Omega (x) I, Omega = sum_t w_t w_t^T being C x C, and its inverse is the preconditioner.
 
-use super::normal::{Components, Rows};
+use super::normal::{Block, Components, Rows, in_order};
 use crate::linalg::{
     add_product, cholesky_in_place, cholesky_solve, columns, columns_mut, set_product, view, view_mut,
 };
 use crate::tt::{TensorTrain, unfold};
 use nalgebra::DMatrix;
-use rayon::prelude::*;
+use std::borrow::Cow;
 
 /// Products with J^T J at most.
 const STEPS: usize = 60;
@@ -19,7 +19,8 @@ const PRECISION: f64 = 0.02;
 
 /// The problem linearised at a train.
 pub(super) struct Linearised<'a> {
-    rows: &'a Rows,
+    /// x and y, here for as long as the many products with them last.
+    blocks: Cow<'a, [Block]>,
     components: Components,
     q: usize,
     /// Per block: w_c(t, j), rows x (outputs, components).
@@ -31,47 +32,39 @@ pub(super) struct Linearised<'a> {
 }
 
 impl<'a> Linearised<'a> {
-    pub(super) fn new(rows: &'a Rows, train: &TensorTrain) -> Self {
+    pub(super) fn new(rows: &'a Rows<'a>, train: &TensorTrain) -> Self {
         let components = Components::new(train, 0..train.degree());
         let unfolded: Vec<_> = train.cores.iter().map(unfold).collect();
         let (q, size, outputs) = (train.q(), components.list.len(), train.outputs());
-        let parts: Vec<_> = rows
-            .blocks
-            .par_iter()
-            .map(|(x, y)| {
-                let (weights, residual) = components.weights(train, &unfolded, x, y);
-                let mut coupling = DMatrix::zeros(size, size);
-                let mut weighted = vec![0.0; x.nrows() * size];
-                for j in 0..outputs {
-                    let w = of_output(&weights, j, x.nrows(), size, outputs);
-                    add_product(view_mut(&mut coupling), view(&w).transpose(), view(&w));
-                    for (to, (w, c)) in weighted.iter_mut().zip(w.iter().zip((0..x.nrows()).cycle())) {
-                        *to += w * residual[j * x.nrows() + c];
-                    }
+        let blocks = rows.batch(0..rows.blocks());
+        let of_block = |k: usize| {
+            let (x, y) = &blocks[k];
+            let (weights, residual) = components.weights(train, &unfolded, x, y);
+            let mut coupling = DMatrix::zeros(size, size);
+            let mut weighted = vec![0.0; x.nrows() * size];
+            for j in 0..outputs {
+                let w = of_output(&weights, j, x.nrows(), size, outputs);
+                add_product(view_mut(&mut coupling), view(&w).transpose(), view(&w));
+                for (to, (w, c)) in weighted.iter_mut().zip(w.iter().zip((0..x.nrows()).cycle())) {
+                    *to += w * residual[j * x.nrows() + c];
                 }
-                let mut gradient = DMatrix::zeros(q, size);
-                let weighted = columns(&weighted, x.nrows(), size);
-                set_product(view_mut(&mut gradient), view(x).transpose(), weighted);
-                let loss: f64 = residual.iter().map(|r| r * r).sum();
-                (weights, coupling, gradient, loss)
-            })
-            .collect();
-        let mut result = Self {
-            rows,
-            components,
-            q,
-            weights: Vec::new(),
-            coupling: DMatrix::zeros(size, size),
-            gradient: DMatrix::zeros(q, size),
-            loss: 0.0,
+            }
+            let mut gradient = DMatrix::zeros(q, size);
+            let weighted = columns(&weighted, x.nrows(), size);
+            set_product(view_mut(&mut gradient), view(x).transpose(), weighted);
+            let loss: f64 = residual.iter().map(|r| r * r).sum();
+            (weights, coupling, gradient, loss)
         };
-        for (weights, coupling, gradient, loss) in parts {
-            result.weights.push(weights);
-            result.coupling += coupling;
-            result.gradient += gradient;
-            result.loss += loss;
-        }
-        result
+        let mut all = Vec::with_capacity(blocks.len());
+        let (mut coupling, mut gradient, mut loss) =
+            (DMatrix::zeros(size, size), DMatrix::zeros(q, size), 0.0);
+        in_order(blocks.len(), of_block, |(weights, block_coupling, block_gradient, block_loss)| {
+            all.push(weights);
+            coupling += block_coupling;
+            gradient += block_gradient;
+            loss += block_loss;
+        });
+        Self { blocks, components, q, weights: all, coupling, gradient, loss }
     }
 
     /// The largest diagonal entry of J^T J, about.
@@ -82,34 +75,31 @@ impl<'a> Linearised<'a> {
     /// J^T J v.
     fn apply(&self, v: &DMatrix<f64>) -> DMatrix<f64> {
         let size = v.ncols();
-        let parts: Vec<_> = self
-            .rows
-            .blocks
-            .par_iter()
-            .zip(&self.weights)
-            .map(|((x, y), weights)| {
-                let (n, outputs) = y.shape();
-                let mut values = vec![0.0; n * size];
-                set_product(columns_mut(&mut values, n, size), view(x), view(v));
-                let mut back = vec![0.0; n * size];
-                for j in 0..outputs {
-                    let w = of_output(weights, j, n, size, outputs);
-                    let mut sum = vec![0.0; n];
-                    for c in 0..size {
-                        let pair = w.column(c).into_iter().zip(&values[c * n..][..n]);
-                        sum.iter_mut().zip(pair).for_each(|(s, (w, v))| *s += w * v);
-                    }
-                    for c in 0..size {
-                        let pair = w.column(c).into_iter().zip(&sum);
-                        back[c * n..][..n].iter_mut().zip(pair).for_each(|(b, (w, s))| *b += w * s);
-                    }
+        let of_block = |k: usize| {
+            let (x, y) = &self.blocks[k];
+            let (n, outputs) = y.shape();
+            let mut values = vec![0.0; n * size];
+            set_product(columns_mut(&mut values, n, size), view(x), view(v));
+            let mut back = vec![0.0; n * size];
+            for j in 0..outputs {
+                let w = of_output(&self.weights[k], j, n, size, outputs);
+                let mut sum = vec![0.0; n];
+                for c in 0..size {
+                    let pair = w.column(c).into_iter().zip(&values[c * n..][..n]);
+                    sum.iter_mut().zip(pair).for_each(|(s, (w, v))| *s += w * v);
                 }
-                let mut part = DMatrix::zeros(v.nrows(), size);
-                set_product(view_mut(&mut part), view(x).transpose(), columns(&back, n, size));
-                part
-            })
-            .collect();
-        parts.into_iter().fold(DMatrix::zeros(v.nrows(), size), |sum, part| sum + part)
+                for c in 0..size {
+                    let pair = w.column(c).into_iter().zip(&sum);
+                    back[c * n..][..n].iter_mut().zip(pair).for_each(|(b, (w, s))| *b += w * s);
+                }
+            }
+            let mut part = DMatrix::zeros(v.nrows(), size);
+            set_product(view_mut(&mut part), view(x).transpose(), columns(&back, n, size));
+            part
+        };
+        let mut product = DMatrix::zeros(v.nrows(), size);
+        in_order(self.blocks.len(), of_block, |part| product += part);
+        product
     }
 
     /// An approximate solution of (J^T J + ridge + damping) delta = J^T r - ridge theta, both in the order of the

@@ -6,14 +6,13 @@
 
 use super::count::monomials;
 use super::moments::Moments;
-use super::normal::Rows;
+use super::normal::{Rows, in_order};
 use super::{Problem, SolveError};
 use crate::linalg::{
     add_gram_lower, add_product, cholesky_in_place, cholesky_solve, minimal_norm, svd, view, view_mut,
 };
 use crate::tt::{BLOCK, Core, TensorTrain};
 use nalgebra::DMatrix;
-use rayon::prelude::*;
 
 /// Largest normal equations, primal or dual.
 const UNKNOWNS: usize = 6000;
@@ -108,26 +107,25 @@ impl Monomials {
 /// phi^T phi (lower triangle) and phi^T y.
 fn gram(problem: &Problem, monomials: &Monomials) -> (DMatrix<f64>, DMatrix<f64>) {
     let size = monomials.count();
-    let starts: Vec<usize> = (0..problem.x.nrows()).step_by(BLOCK * GROUP).collect();
-    let parts: Vec<_> = starts
-        .par_iter()
-        .map(|&start| {
-            let mut gram = DMatrix::zeros(size, size);
-            let mut rhs = DMatrix::zeros(size, problem.y.ncols());
-            let end = (start + BLOCK * GROUP).min(problem.x.nrows());
-            for at in (start..end).step_by(BLOCK) {
-                let rows = BLOCK.min(end - at);
-                let phi = monomials.values(&problem.x.rows(at, rows).into_owned());
-                let y = problem.y.rows(at, rows).into_owned();
-                add_gram_lower(view_mut(&mut gram), view(&phi));
-                add_product(view_mut(&mut rhs), view(&phi).transpose(), view(&y));
-            }
-            (gram, rhs)
-        })
-        .collect();
-    let mut parts = parts.into_iter();
-    let first = parts.next().unwrap_or_else(|| (DMatrix::zeros(size, size), DMatrix::zeros(size, 1)));
-    parts.fold(first, |(gram, rhs), (g, r)| (gram + g, rhs + r))
+    let group = |k: usize| {
+        let mut gram = DMatrix::zeros(size, size);
+        let mut rhs = DMatrix::zeros(size, problem.y.ncols());
+        let end = ((k + 1) * BLOCK * GROUP).min(problem.x.nrows());
+        for at in (k * BLOCK * GROUP..end).step_by(BLOCK) {
+            let rows = BLOCK.min(end - at);
+            let phi = monomials.values(&problem.x.rows(at, rows));
+            let y = problem.y.rows(at, rows).into_owned();
+            add_gram_lower(view_mut(&mut gram), view(&phi));
+            add_product(view_mut(&mut rhs), view(&phi).transpose(), view(&y));
+        }
+        (gram, rhs)
+    };
+    let mut sum = (DMatrix::zeros(size, size), DMatrix::zeros(size, problem.y.ncols()));
+    in_order(problem.x.nrows().div_ceil(BLOCK * GROUP), group, |(gram, rhs)| {
+        sum.0 += gram;
+        sum.1 += rhs;
+    });
+    sum
 }
 
 /// Solves `gram z = rhs` with `ridge` on the diagonal, minimal-norm where that is singular.
@@ -214,7 +212,8 @@ impl<'a> System<'a> {
         let (gram, rhs) = if count <= rows {
             gram(problem, &monomials)
         } else {
-            let mut kernel = problem.x * problem.x.transpose();
+            let x = problem.x.rows(0, rows);
+            let mut kernel = &x * x.transpose();
             kernel.apply(|v| *v = v.powi(degree as i32));
             (kernel, problem.y.clone())
         };
@@ -256,7 +255,7 @@ impl<'a> System<'a> {
     fn each_block(&self, mut work: impl FnMut(usize, DMatrix<f64>)) {
         let rows = self.problem.x.nrows();
         for at in (0..rows).step_by(BLOCK) {
-            let block = self.problem.x.rows(at, BLOCK.min(rows - at)).into_owned();
+            let block = self.problem.x.rows(at, BLOCK.min(rows - at));
             work(at, self.monomials.values(&block));
         }
     }

@@ -8,13 +8,13 @@
 
 use super::Problem;
 use super::direct::Monomials;
+use super::normal::in_order;
 use crate::linalg::{
     add_gram_lower, add_product, cholesky_in_place, cholesky_solve, qr, set_product, svd, symmetric_eigen,
     view, view_mut,
 };
-use crate::tt::{BLOCK, TensorTrain, unfold};
+use crate::tt::{BLOCK, Features, TensorTrain, unfold};
 use nalgebra::DMatrix;
-use rayon::prelude::*;
 
 /// Half of the eigenvalues of a semicircle of radius one are no larger than this.
 const MEDIAN: f64 = 0.404;
@@ -29,20 +29,22 @@ pub(super) const BEYOND: usize = 5;
 
 /// Linear least squares: the forms of the outputs and of the constant, q x (l + 1).
 pub(super) fn linear_forms(problem: &Problem, ridge: f64) -> Option<DMatrix<f64>> {
-    let ((count, q), outputs) = (problem.x.shape(), problem.y.ncols());
+    let (q, outputs) = (problem.x.ncols(), problem.y.ncols());
     let mut gram = DMatrix::zeros(q, q);
-    add_gram_lower(view_mut(&mut gram), view(problem.x));
-    (0..q).for_each(|i| gram[(i, i)] += ridge * count as f64);
-    let ones = problem.y.clone().insert_column(outputs, 1.0);
     let mut forms = DMatrix::zeros(q, outputs + 1);
-    set_product(view_mut(&mut forms), view(problem.x).transpose(), view(&ones));
+    for (start, x) in problem.x.parts() {
+        let ones = problem.y.rows(start, x.nrows()).insert_column(outputs, 1.0);
+        add_gram_lower(view_mut(&mut gram), view(&x));
+        add_product(view_mut(&mut forms), view(&x).transpose(), view(&ones));
+    }
+    (0..q).for_each(|i| gram[(i, i)] += ridge * problem.x.nrows() as f64);
     cholesky_in_place(&mut gram).then(|| cholesky_solve(&gram, &mut forms))?;
     Some(forms)
 }
 
 /// What linear least squares finds and leaves.
 pub(super) struct Directions<'a> {
-    x: &'a DMatrix<f64>,
+    x: &'a dyn Features,
     /// q x (l + 1).
     forms: DMatrix<f64>,
     /// N x l.
@@ -52,9 +54,11 @@ pub(super) struct Directions<'a> {
 impl<'a> Directions<'a> {
     pub(super) fn new(problem: &Problem<'a>) -> Option<Self> {
         let forms = linear_forms(problem, 1e-9)?;
-        let mut rest = DMatrix::zeros(problem.y.nrows(), problem.y.ncols());
-        set_product(view_mut(&mut rest), view(problem.x), view(&forms).subcols(0, problem.y.ncols()));
-        rest = problem.y - rest;
+        let mut rest = problem.y.clone();
+        for (start, x) in problem.x.parts() {
+            let mut part = rest.rows_mut(start, x.nrows());
+            part -= x * forms.columns(0, problem.y.ncols());
+        }
         Some(Self { x: problem.x, forms, rest })
     }
 
@@ -64,8 +68,8 @@ impl<'a> Directions<'a> {
         let q = self.x.ncols();
         let mut squares = DMatrix::zeros(q, q);
         for rest in self.rest.column_iter() {
-            let moment = sum(self.x.nrows(), q, |at, rows| {
-                let plain = self.x.rows(at, rows).into_owned();
+            let moment = mean(self.x.nrows(), (q, q), |at, rows| {
+                let plain = self.x.rows(at, rows);
                 let mut part = DMatrix::zeros(q, q);
                 let weighted = weighted(&plain, &rest.as_slice()[at..]);
                 set_product(view_mut(&mut part), view(&plain).transpose(), view(&weighted));
@@ -81,17 +85,17 @@ impl<'a> Directions<'a> {
 
     /// The same by the third moment.
     pub(super) fn cubic(&self, most: usize) -> Option<DMatrix<f64>> {
-        let (count, q) = self.x.shape();
+        let (count, q) = (self.x.nrows(), self.x.ncols());
         if 4.0 * (count * count * q) as f64 > EXPENSIVE {
             return None;
         }
-        let pairs = sum(count, q, |at, rows| {
-            let x = self.x.rows(at, rows).into_owned();
+        let pairs = mean(count, (q, q), |at, rows| {
+            let x = self.x.rows(at, rows);
             let rest = self.rest.rows(at, rows).into_owned();
             let mut right = DMatrix::zeros(rows, q);
             for other in (0..count).step_by(ROWS) {
                 let size = ROWS.min(count - other);
-                let (others, rests) = (self.x.rows(other, size).into_owned(), self.rest.rows(other, size));
+                let (others, rests) = (self.x.rows(other, size), self.rest.rows(other, size));
                 let mut kernel = DMatrix::zeros(rows, size);
                 set_product(view_mut(&mut kernel), view(&x), view(&others).transpose());
                 let signs = &rest * rests.transpose();
@@ -132,12 +136,12 @@ pub(super) fn of(train: &TensorTrain) -> DMatrix<f64> {
 /// `basis` and the directions in which what `train` leaves goes on from it: sums of x times monomials of degree d - 1
 /// in the directions known.
 pub(super) fn beyond(problem: &Problem, train: &TensorTrain, basis: &DMatrix<f64>) -> DMatrix<f64> {
-    let ((count, q), known) = (problem.x.shape(), basis.ncols());
+    let (count, q, known) = (problem.x.nrows(), problem.x.ncols(), basis.ncols());
     let rest = problem.y - train.evaluate(problem.x);
     let monomials = Monomials::new(known, train.degree() - 1);
     let size = monomials.count();
-    let mut sums = sum(count, size * rest.ncols(), |at, rows| {
-        let x = problem.x.rows(at, rows).into_owned();
+    let mut sums = mean(count, (q, size * rest.ncols()), |at, rows| {
+        let x = problem.x.rows(at, rows);
         let phi = monomials.values(&(&x * basis));
         let mut part = DMatrix::zeros(q, size * rest.ncols());
         for (j, rest) in rest.column_iter().enumerate() {
@@ -171,10 +175,13 @@ fn weighted(rows: &DMatrix<f64>, weights: &[f64]) -> DMatrix<f64> {
     weighted
 }
 
-/// The mean over all rows of what `part` (first row, number of rows) sums: a matrix of `columns` columns.
-fn sum(count: usize, columns: usize, part: impl Fn(usize, usize) -> DMatrix<f64> + Sync) -> DMatrix<f64> {
-    let starts: Vec<usize> = (0..count).step_by(ROWS).collect();
-    let parts: Vec<_> = starts.par_iter().map(|&at| part(at, ROWS.min(count - at))).collect();
-    let total = parts.into_iter().reduce(|a, b| a + b);
-    total.unwrap_or_else(|| DMatrix::zeros(0, columns)) / count as f64
+/// The mean over all rows of what `part` (first row, number of rows) sums: a matrix of this shape.
+fn mean(
+    count: usize,
+    shape: (usize, usize),
+    part: impl Fn(usize, usize) -> DMatrix<f64> + Sync,
+) -> DMatrix<f64> {
+    let mut sum = DMatrix::zeros(shape.0, shape.1);
+    in_order(count.div_ceil(ROWS), |k| part(k * ROWS, ROWS.min(count - k * ROWS)), |part| sum += part);
+    sum / count as f64
 }

@@ -14,7 +14,7 @@
 
 use super::{Problem, SolveError};
 use crate::linalg::{add_product, set_product, symmetric_eigen, view, view_mut};
-use crate::tt::{Core, TensorTrain};
+use crate::tt::{Core, Features, TensorTrain, WHOLE};
 use nalgebra::{DMatrix, DVector};
 
 const FLOOR: f64 = 1e-3;
@@ -40,7 +40,9 @@ impl Frame {
     pub(super) fn new(problem: &Problem) -> Result<Self, SolveError> {
         let count = problem.x.nrows() as f64;
         let mut covariance = DMatrix::zeros(problem.x.ncols(), problem.x.ncols());
-        add_product(view_mut(&mut covariance), view(problem.x).transpose(), view(problem.x));
+        for (_, x) in problem.x.parts() {
+            add_product(view_mut(&mut covariance), view(&x).transpose(), view(&x));
+        }
         covariance /= count;
         let (values, vectors) =
             symmetric_eigen(&covariance).ok_or(SolveError::Numerical { what: "covariance of x" })?;
@@ -76,14 +78,16 @@ impl Frame {
             }
             sums
         };
-        let mut x = DMatrix::zeros(problem.x.nrows(), q - 1);
-        set_product(view_mut(&mut x), view(problem.x), view(&sums(&size)));
-        let square = x.norm_squared() / x.nrows() as f64;
+        let (mut square, mut covariance) = (0.0, DMatrix::zeros(q - 1, q - 1));
+        for (_, rows) in problem.x.parts() {
+            let x = product(&rows, &sums(&size));
+            square += x.norm_squared();
+            add_product(view_mut(&mut covariance), view(&x).transpose(), view(&x));
+        }
+        square /= problem.x.nrows() as f64;
         let unit = if square > 0.0 { (WEIGHT / square).sqrt() } else { 1.0 };
         size.iter_mut().for_each(|size| *size *= unit);
 
-        let mut covariance = DMatrix::zeros(q - 1, q - 1);
-        set_product(view_mut(&mut covariance), view(&x).transpose(), view(&x));
         let (values, vectors) =
             symmetric_eigen(&covariance).ok_or(SolveError::Numerical { what: "covariance of the lags" })?;
         // Largest last.
@@ -115,10 +119,8 @@ impl Frame {
     }
 
     /// Rows in the solver's coordinates.
-    pub(super) fn enter(&self, problem: &Problem) -> (DMatrix<f64>, DMatrix<f64>) {
-        let mut x = DMatrix::zeros(problem.x.nrows(), self.map.ncols());
-        set_product(view_mut(&mut x), view(problem.x), view(&self.map));
-        (x, problem.y / self.scale)
+    pub(super) fn enter<'a>(&'a self, problem: &Problem<'a>) -> (Entered<'a>, DMatrix<f64>) {
+        (Entered::new(problem.x, &self.map), problem.y / self.scale)
     }
 
     /// A train in the solver's coordinates.
@@ -134,6 +136,59 @@ impl Frame {
         train.scale(self.scale);
         train
     }
+}
+
+/// Rows in other coordinates: kept where they are few, else made when they are read.
+#[derive(Debug)]
+pub(super) struct Entered<'a> {
+    x: &'a dyn Features,
+    map: &'a DMatrix<f64>,
+    whole: Option<DMatrix<f64>>,
+}
+
+impl<'a> Entered<'a> {
+    /// x' = map^T x for every row.
+    pub(super) fn new(x: &'a dyn Features, map: &'a DMatrix<f64>) -> Self {
+        let few = x.nrows() * map.ncols() <= WHOLE;
+        let whole = few.then(|| {
+            let mut whole = DMatrix::zeros(x.nrows(), map.ncols());
+            for (start, part) in x.parts() {
+                whole.rows_mut(start, part.nrows()).copy_from(&product(&part, map));
+            }
+            whole
+        });
+        Self { x, map, whole }
+    }
+}
+
+impl Features for Entered<'_> {
+    fn nrows(&self) -> usize {
+        self.x.nrows()
+    }
+
+    fn ncols(&self) -> usize {
+        self.map.ncols()
+    }
+
+    fn select_rows(&self, rows: &[usize]) -> DMatrix<f64> {
+        match &self.whole {
+            Some(whole) => whole.select_rows(rows),
+            None => product(&self.x.select_rows(rows), self.map),
+        }
+    }
+
+    fn rows(&self, start: usize, count: usize) -> DMatrix<f64> {
+        match &self.whole {
+            Some(whole) => whole.rows(start, count).into_owned(),
+            None => product(&self.x.rows(start, count), self.map),
+        }
+    }
+}
+
+fn product(x: &DMatrix<f64>, map: &DMatrix<f64>) -> DMatrix<f64> {
+    let mut product = DMatrix::zeros(x.nrows(), map.ncols());
+    set_product(view_mut(&mut product), view(x), view(map));
+    product
 }
 
 /// Root-mean-square of the outputs.
@@ -183,6 +238,9 @@ mod tests {
             let entered = frame.enter_train(&train);
             assert!((entered.evaluate(&inside) * frame.scale - train.evaluate(&x)).norm() < 1e-9);
             assert!((outputs * frame.scale - &y).norm() < 1e-9);
+            let read = Entered { whole: None, ..frame.enter(&problem).0 };
+            assert!((read.rows(7, 40) - inside.rows(7, 40)).norm() < 1e-12);
+            assert!((read.select_rows(&[9, 2]) - inside.select_rows(&[9, 2])).norm() < 1e-12);
             let back = frame.leave(&entered);
             assert!((back.evaluate(&x) - train.evaluate(&x)).norm() < 1e-9);
         }
@@ -201,6 +259,6 @@ mod tests {
             assert!((covariance[(a, b)] / unit - expected).abs() < 1e-9, "{a} {b}");
         }
         let (inside, _) = frame.enter(&Problem { x: &x, y: &y });
-        assert!((inside.columns(1, 6).norm_squared() / 50.0 - WEIGHT).abs() < 1e-9);
+        assert!((inside.rows(0, 50).columns(1, 6).norm_squared() / 50.0 - WEIGHT).abs() < 1e-9);
     }
 }

@@ -13,7 +13,7 @@ use nalgebra::DMatrix;
 const TRIALS: usize = 10;
 
 /// Coefficients up to which the normal equations are formed; above, conjugate gradients are faster.
-pub(super) const EXPLICIT: usize = 1000;
+pub(crate) const EXPLICIT: usize = 1000;
 
 /// A train on its way down, and the buffers of its steps.
 pub(super) struct Descent {

@@ -25,11 +25,13 @@ mod search;
 mod subspaces;
 
 pub use error::SolveError;
+pub(crate) use levenberg::EXPLICIT;
 pub use log::{Observer, Silent, Step, StepKind};
 pub(crate) use mvmals::step as super_core_step;
+pub(crate) use normal::KEPT;
 pub use options::{Decay, Options, Ridge, Solver};
 
-use crate::tt::{Normal, TensorTrain};
+use crate::tt::{Features, Normal, TensorTrain};
 use frame::Frame;
 use ladder::Chosen;
 use log::Log;
@@ -49,7 +51,7 @@ const PENALTIES: [f64; 18] = [
 #[derive(Clone, Copy, Debug)]
 pub struct Problem<'a> {
     /// N x q, the first column one.
-    pub x: &'a DMatrix<f64>,
+    pub x: &'a dyn Features,
     /// N x l.
     pub y: &'a DMatrix<f64>,
 }
@@ -249,10 +251,13 @@ impl Problem<'_> {
             return Err(SolveError::Empty { rows, inputs, outputs });
         }
         agree("rows of y", self.y.nrows(), rows)?;
-        for (matrix, values) in [("x", self.x), ("y", self.y)] {
-            if let Some(at) = values.iter().position(|v| !v.is_finite()) {
-                return Err(SolveError::NotFinite { matrix, row: at % rows });
-            }
+        let bad =
+            |values: &DMatrix<f64>| values.iter().position(|v| !v.is_finite()).map(|at| at % values.nrows());
+        if let Some(row) = self.x.parts().find_map(|(start, x)| bad(&x).map(|row| start + row)) {
+            return Err(SolveError::NotFinite { matrix: "x", row });
+        }
+        if let Some(row) = bad(self.y) {
+            return Err(SolveError::NotFinite { matrix: "y", row });
         }
         Ok(())
     }

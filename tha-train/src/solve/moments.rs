@@ -57,9 +57,9 @@ impl Moments {
         Self { count: problem.x.nrows(), square: problem.y.norm_squared(), rest, x, y, mixing }
     }
 
-    /// Number of values N l.
-    pub(super) fn entries(&self) -> usize {
-        self.count * self.y.ncols()
+    /// l.
+    pub(super) fn outputs(&self) -> usize {
+        self.y.ncols()
     }
 
     /// ||y - f||^2 over the rows.

@@ -135,7 +135,7 @@ impl Pair<'_> {
         let count = self.problem.x.nrows();
         (0..count).step_by(BLOCK).map(move |at| {
             let size = BLOCK.min(count - at);
-            let x = self.problem.x.rows(at, size).into_owned();
+            let x = self.problem.x.rows(at, size);
             let parts = Contraction::new(self.train, &unfolded, x.as_slice(), size);
             (x, parts, self.problem.y.rows(at, size).into_owned())
         })
@@ -193,10 +193,11 @@ impl Pair<'_> {
         let decoupled = self.k == 0;
         let n = self.problem.x.nrows();
         let unfolded: Vec<_> = self.train.cores.iter().map(unfold).collect();
-        let parts = Contraction::new(self.train, &unfolded, self.problem.x.as_slice(), n);
+        let x = self.problem.x.rows(0, n);
+        let parts = Contraction::new(self.train, &unfolded, x.as_slice(), n);
         let right =
             DMatrix::from_column_slice(n, self.train.cores[self.k + 1].right, &parts.right[self.k + 2]);
-        let inputs = self.problem.x * self.problem.x.transpose();
+        let inputs = &x * x.transpose();
         let mut shared = &right * right.transpose();
         shared.iter_mut().zip(inputs.iter()).for_each(|(s, x)| *s *= x * x);
         let (mut kernel, rhs) = if decoupled {

@@ -12,14 +12,18 @@ use crate::linalg::{add_product, columns, columns_mut};
 use crate::tt::{BLOCK, Contraction, TensorTrain, evaluate_block, unfold};
 use nalgebra::DMatrix;
 use rayon::prelude::*;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Columns of Z per task.
 const PANEL: usize = 128;
 /// Multiplications below which waking other threads costs more than it saves.
 const WORTH_A_THREAD: usize = 1 << 25;
-/// Entries of W held at a time.
+/// Entries of x up to which the rows are kept; above, making them again at every step costs a tenth to a third more time.
+pub(crate) const KEPT: usize = 1 << 25;
+/// Entries of W held at a time, and of x.
 const BUFFER: usize = 1 << 20;
+const READ: usize = 1 << 22;
 
 /// J^T J, J^T r and ||r||^2 for the cores in question, with the buffers they are made in: large allocations at every
 /// step cost more than the arithmetic of a small problem.
@@ -46,64 +50,107 @@ impl NormalEquations {
     }
 }
 
-/// Rows cut into blocks, each column-major by itself: made once, read by every step.
+/// x and y of up to [`BLOCK`] rows, each column-major by itself.
+pub(super) type Block = (DMatrix<f64>, DMatrix<f64>);
+
+/// Rows cut into blocks.
 #[derive(Clone)]
-pub(super) struct Rows {
-    pub(super) blocks: Vec<(DMatrix<f64>, DMatrix<f64>)>,
+pub(super) struct Rows<'a> {
+    kind: Kind<'a>,
     /// Number of rows N.
     pub(super) count: usize,
-    /// What stands for the rows where there are no blocks.
-    moments: Option<Moments>,
+    outputs: usize,
+    /// ||y||^2.
+    square: f64,
 }
 
-impl Rows {
+#[derive(Clone)]
+enum Kind<'a> {
+    /// Made once, read by every step.
+    Kept(Vec<Block>),
+    /// Too many to keep: every `stride`-th row of a problem, made at every step.
+    Read(Problem<'a>, usize),
+    /// What stands for rows that are not here.
+    Condensed(&'a Moments),
+}
+
+impl<'a> Rows<'a> {
     /// All rows of a problem, or every `stride`-th.
-    pub(super) fn new(problem: &Problem, stride: usize) -> Self {
-        let indices: Vec<usize> = (0..problem.x.nrows()).step_by(stride).collect();
-        let block = |chunk: &[usize]| (problem.x.select_rows(chunk), problem.y.select_rows(chunk));
-        Self { blocks: indices.chunks(BLOCK).map(block).collect(), count: indices.len(), moments: None }
+    pub(super) fn new(problem: &Problem<'a>, stride: usize) -> Self {
+        let (count, outputs) = (problem.x.nrows().div_ceil(stride), problem.y.ncols());
+        let mut rows = Self { kind: Kind::Read(*problem, stride), count, outputs, square: 0.0 };
+        let square = |k| problem.y.select_rows(&numbers(k, stride, count)).norm_squared();
+        rows.square = (0..rows.blocks()).map(square).sum();
+        if count * problem.x.ncols() <= KEPT {
+            rows.kind = Kind::Kept(rows.batch(0..rows.blocks()).into_owned());
+        }
+        rows
     }
 
     /// Rows known by their moments only.
-    pub(super) fn condensed(moments: &Moments) -> Self {
-        Self { blocks: Vec::new(), count: moments.count, moments: Some(moments.clone()) }
+    pub(super) fn condensed(moments: &'a Moments) -> Self {
+        let outputs = moments.outputs();
+        Self { kind: Kind::Condensed(moments), count: moments.count, outputs, square: moments.square }
     }
 
     /// The rows themselves are not here.
     pub(super) fn are_condensed(&self) -> bool {
-        self.moments.is_some()
+        matches!(self.kind, Kind::Condensed(_))
     }
 
     /// Number of values N l.
     pub(super) fn entries(&self) -> usize {
-        match &self.moments {
-            Some(moments) => moments.entries(),
-            None => self.blocks.iter().map(|(_, y)| y.len()).sum(),
-        }
+        self.count * self.outputs
     }
 
     /// ||y||^2.
     pub(super) fn square(&self) -> f64 {
-        match &self.moments {
-            Some(moments) => moments.square,
-            None => self.blocks.iter().map(|(_, y)| y.norm_squared()).sum(),
+        self.square
+    }
+
+    /// Number of blocks.
+    pub(super) fn blocks(&self) -> usize {
+        match self.kind {
+            Kind::Condensed(_) => 0,
+            _ => self.count.div_ceil(BLOCK),
+        }
+    }
+
+    /// Block `k`.
+    fn block(&self, k: usize) -> Cow<'_, Block> {
+        match &self.kind {
+            Kind::Kept(blocks) => Cow::Borrowed(&blocks[k]),
+            Kind::Read(problem, stride) => {
+                let rows = numbers(k, *stride, self.count);
+                Cow::Owned((problem.x.select_rows(&rows), problem.y.select_rows(&rows)))
+            }
+            Kind::Condensed(_) => unreachable!("moments have no blocks"),
+        }
+    }
+
+    /// Some blocks.
+    pub(super) fn batch(&self, range: Range<usize>) -> Cow<'_, [Block]> {
+        match &self.kind {
+            Kind::Kept(blocks) => Cow::Borrowed(&blocks[range]),
+            _ => Cow::Owned(range.into_par_iter().map(|k| self.block(k).into_owned()).collect()),
         }
     }
 
     /// ||y - f||^2.
     pub(super) fn loss(&self, train: &TensorTrain) -> f64 {
-        if let Some(moments) = &self.moments {
+        if let Kind::Condensed(moments) = self.kind {
             return moments.loss(train);
         }
         let unfolded: Vec<_> = train.cores.iter().map(unfold).collect();
-        let loss = |(x, y): &(DMatrix<f64>, DMatrix<f64>)| -> f64 {
+        let loss = |k: usize| -> f64 {
+            let (x, y) = &*self.block(k);
             let values = evaluate_block(train, &unfolded, x.as_slice(), x.nrows());
             values.iter().zip(y.as_slice()).map(|(f, y)| (y - f).powi(2)).sum()
         };
         if self.count * train.parameters() < WORTH_A_THREAD {
-            return self.blocks.iter().map(loss).sum();
+            return (0..self.blocks()).map(loss).sum();
         }
-        let losses: Vec<f64> = self.blocks.par_iter().map(loss).collect();
+        let losses: Vec<f64> = (0..self.blocks()).into_par_iter().map(loss).collect();
         losses.iter().sum()
     }
 
@@ -116,7 +163,7 @@ impl Rows {
     ) {
         let q = train.q();
         let components = Components::new(train, cores);
-        if let Some(moments) = &self.moments {
+        if let Kind::Condensed(moments) = self.kind {
             return moments.normal_equations(train, &components, out);
         }
         let inputs: Vec<(usize, usize)> = (0..q).flat_map(|i| (0..=i).map(move |j| (i, j))).collect();
@@ -126,13 +173,14 @@ impl Rows {
         out.products.resize(width * inputs.len(), 0.0);
         let mut gradient = vec![0.0; components.list.len() * q];
         out.loss = 0.0;
-        let batch = (BUFFER / (width * BLOCK)).clamp(1, self.blocks.len().max(1));
+        let blocks = self.blocks();
+        let batch = (BUFFER / (width * BLOCK)).min(READ / (q * BLOCK)).clamp(1, blocks.max(1));
         out.pairs.resize(batch * width * BLOCK, 0.0);
-        for batch in self.blocks.chunks(batch) {
+        for start in (0..blocks).step_by(batch) {
+            let batch = self.batch(start..(start + batch).min(blocks));
             let parallel = batch.len() * BLOCK * width * inputs.len() >= WORTH_A_THREAD;
-            let weigh = |((x, y), pairs): (&(DMatrix<f64>, DMatrix<f64>), &mut [f64])| {
-                components.weigh(train, &unfolded, x, y, pairs)
-            };
+            let weigh =
+                |((x, y), pairs): (&Block, &mut [f64])| components.weigh(train, &unfolded, x, y, pairs);
             let parts: Vec<_> = if parallel {
                 batch.par_iter().zip(out.pairs.par_chunks_mut(width * BLOCK)).map(weigh).collect()
             } else {
@@ -164,6 +212,20 @@ impl Rows {
             }
         }
         components.assemble(q, &gradient, out);
+    }
+}
+
+/// The numbers of the rows in block `k` of `count` rows, every `stride`-th of all.
+fn numbers(k: usize, stride: usize, count: usize) -> Vec<usize> {
+    (k * BLOCK..((k + 1) * BLOCK).min(count)).map(|row| row * stride).collect()
+}
+
+/// `work` for 0..count on all threads, its results taken in order and never many at a time.
+pub(super) fn in_order<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync, mut take: impl FnMut(T)) {
+    let wave = 4 * rayon::current_num_threads();
+    for start in (0..count).step_by(wave) {
+        let results: Vec<T> = (start..(start + wave).min(count)).into_par_iter().map(&work).collect();
+        results.into_iter().for_each(&mut take);
     }
 }
 
@@ -325,5 +387,29 @@ impl Components {
             }
         }
         out.gradient = ordered;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tt::Normal;
+
+    #[test]
+    fn rows_read_at_every_step_give_the_same_bits() {
+        let mut normal = Normal::new(1);
+        let x = DMatrix::from_fn(2001, 5, |_, i| if i == 0 { 1.0 } else { normal.draw() });
+        let y = DMatrix::from_fn(2001, 2, |_, _| normal.draw());
+        let train = TensorTrain::random(2, 5, &[2, 2], &mut normal);
+        for stride in [1, 3] {
+            let kept = Rows::new(&Problem { x: &x, y: &y }, stride);
+            let read = Rows { kind: Kind::Read(Problem { x: &x, y: &y }, stride), ..kept.clone() };
+            assert_eq!((kept.count, kept.square), (2001 / stride, read.square));
+            assert_eq!(kept.loss(&train), read.loss(&train));
+            let (mut a, mut b) = (NormalEquations::default(), NormalEquations::default());
+            kept.normal_equations(&train, 0..3, &mut a);
+            read.normal_equations(&train, 0..3, &mut b);
+            assert_eq!((a.gram, a.gradient, a.loss), (b.gram, b.gradient, b.loss));
+        }
     }
 }

@@ -41,7 +41,7 @@ impl System for Volterra {
     fn respond(&self, inputs: &Dataset) -> Vec<Vec<f64>> {
         let mut y = vec![vec![0.0; self.memory - 1]; self.scaling.outputs.len()];
         for rows in inputs.scored_rows(self.memory).chunks(4096) {
-            let block = self.train.evaluate(&inputs.lagged(self.memory, &self.scaling, rows.to_vec()).x);
+            let block = self.train.evaluate(&inputs.lagged(self.memory, &self.scaling, rows.to_vec()));
             for (column, values) in y.iter_mut().zip(block.column_iter()) {
                 column.extend(values.iter());
             }

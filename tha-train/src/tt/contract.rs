@@ -4,7 +4,7 @@
 //! Rows are taken in blocks of [`BLOCK`]; a block is a pure function of its rows, so the result does not depend on
 //! the number of threads.
 
-use super::{Core, TensorTrain};
+use super::{Core, Features, TensorTrain};
 use crate::linalg::{columns, columns_mut, set_product};
 use nalgebra::DMatrix;
 use rayon::prelude::*;
@@ -103,11 +103,11 @@ pub(crate) fn evaluate_block(
 }
 
 impl TensorTrain {
-    /// The values y_t, N x l, for the rows x_t of an N x q matrix whose first column is one.
+    /// The values y_t, N x l, for rows x_t of q entries, the first of which is one.
     ///
     /// # Panics
     /// Panics when `x` does not have q columns.
-    pub fn evaluate(&self, x: &DMatrix<f64>) -> DMatrix<f64> {
+    pub fn evaluate(&self, x: &dyn Features) -> DMatrix<f64> {
         assert_eq!(x.ncols(), self.q(), "rows of x must have q entries");
         let unfolded: Vec<_> = self.cores.iter().map(unfold).collect();
         let starts: Vec<usize> = (0..x.nrows()).step_by(BLOCK).collect();
@@ -115,7 +115,7 @@ impl TensorTrain {
             .par_iter()
             .map(|&start| {
                 let rows = BLOCK.min(x.nrows() - start);
-                let block = x.rows(start, rows).clone_owned();
+                let block = x.rows(start, rows);
                 evaluate_block(self, &unfolded, block.as_slice(), rows)
             })
             .collect();

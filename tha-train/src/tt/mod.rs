@@ -5,10 +5,13 @@
 
 mod algebra;
 mod contract;
+mod features;
 mod gauge;
 mod random;
 
 pub(crate) use contract::{BLOCK, Contraction, evaluate_block, unfold};
+pub use features::Features;
+pub(crate) use features::WHOLE;
 pub(crate) use gauge::kept;
 pub(crate) use random::Normal;
 

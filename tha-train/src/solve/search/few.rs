@@ -5,11 +5,10 @@
 
 use super::super::direct;
 use super::super::directions::{self, Directions};
-use super::super::frame::change_slices;
+use super::super::frame::{Entered, change_slices};
 use super::super::normal::Rows;
 use super::super::{Options, Problem, SolveError};
 use super::{Candidate, HASTY, SAME, SMALL, Track, race};
-use crate::linalg::{set_product, view, view_mut};
 use crate::tt::TensorTrain;
 use nalgebra::DMatrix;
 use std::ops::ControlFlow::{self, Break, Continue};
@@ -82,8 +81,7 @@ impl Track<'_, '_> {
 
     /// The best train that sees x through the columns of `basis`.
     fn race_on(&mut self, basis: &DMatrix<f64>) -> Result<TensorTrain, SolveError> {
-        let mut z = DMatrix::zeros(self.problem.x.nrows(), basis.ncols());
-        set_product(view_mut(&mut z), view(self.problem.x), view(basis));
+        let z = Entered::new(self.problem.x, basis);
         let few = Problem { x: &z, y: self.problem.y };
         let judge = direct::judge(&few, self.options.degree, JUDGE);
         let rows = match judge.as_ref().and_then(|judge| judge.moments.as_ref()) {

@@ -73,10 +73,10 @@ impl Race {
 
 struct Track<'a, 'b> {
     problem: &'a Problem<'a>,
-    sketch: Rows,
+    sketch: Rows<'a>,
     x: DMatrix<f64>,
     y: DMatrix<f64>,
-    all: &'a Rows,
+    all: &'a Rows<'a>,
     judge: Option<&'a Judge>,
     options: &'a Options,
     descent: Descent,
