@@ -60,8 +60,11 @@ impl View {
 /// What the terminal says.
 pub fn show(playback: &mut Playback<'_>, speed: f64) -> std::io::Result<()> {
     let ending = Ending::keep()?;
-    let result = ratatui::try_init().and_then(|mut terminal| play(&mut terminal, playback, speed, &ending));
-    ratatui::restore();
+    let result = ratatui::try_init().and_then(|mut terminal| {
+        let result = play(&mut terminal, playback, speed, &ending);
+        ratatui::restore();
+        result
+    });
     ending.release();
     result
 }
