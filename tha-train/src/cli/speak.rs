@@ -97,7 +97,7 @@ pub(super) fn result(json: bool, object: &impl Serialize, words: impl FnOnce() -
     }
 }
 
-/// Prints the result of a command whose work is in its files: one JSON object, or words unless it is to be quiet.
+/// Prints the result as one JSON object, or in words unless the command is to be quiet.
 pub fn summary(speech: Speech, object: &impl Serialize, words: impl FnOnce() -> String) {
     if speech.json || !speech.quiet {
         result(speech.json, object, words);
