@@ -129,9 +129,10 @@ fn watch_gives_the_terminal_back() {
     use std::io::{Read, Write};
     use std::process::Stdio;
     let bench = Bench::new();
-    let line =
-        format!("timeout --foreground 60 {} watch m.tha d.csv", env!("CARGO_BIN_EXE_tha-firmware-sim"));
-    for key in [b"q", b"\x03"] {
+    let program = env!("CARGO_BIN_EXE_tha-firmware-sim");
+    let line = format!("timeout --foreground 60 sh -c 'echo $$ > pid; exec \"{program}\" watch m.tha d.csv'");
+    // Two keys and two signals.
+    for (end, code) in [("q", 0), ("\x03", 0), ("TERM", 143), ("HUP", 129)] {
         let mut command = Command::new("script");
         command.current_dir(bench.folder.path()).args(["-qec", &line, "/dev/null"]).env("TERM", "xterm");
         let Ok(mut script) = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() else {
@@ -146,11 +147,16 @@ fn watch_gives_the_terminal_back() {
             assert!(read > 0, "{}", text(&shown));
             shown.extend(&bytes[..read]);
         }
-        keys.write_all(key).unwrap();
+        if code == 0 {
+            keys.write_all(end.as_bytes()).unwrap();
+        } else {
+            let pid = std::fs::read_to_string(bench.path("pid")).unwrap();
+            assert!(Command::new("kill").args(["-s", end, pid.trim()]).status().unwrap().success());
+        }
         screen.read_to_end(&mut shown).unwrap();
-        assert_eq!(script.wait().unwrap().code(), Some(0));
+        assert_eq!(script.wait().unwrap().code(), Some(code), "{end:?}");
         let shown = text(&shown);
-        assert!(shown.contains("\x1b[?1049l") && shown.ends_with("\x1b[?25h"), "{key:?}");
+        assert!(shown.contains("\x1b[?1049l") && shown.ends_with("\x1b[?25h"), "{end:?}");
     }
 }
 

@@ -1,13 +1,13 @@
 //! `tha-firmware-sim boards`: which boards a model fits.
 
-use super::args::Speech;
-use super::error::CliError;
-use super::speak;
+use super::Answer;
+use super::table::table;
 use crate::boards::{self, BOARDS, Board, Fit};
 use crate::emulator::{self, EmulatorError, Processor, Setting};
 use crate::model_file::ModelFile;
 use serde_json::{Value, json};
 use std::path::PathBuf;
+use tha_train::cli::surface::{Speech, summary};
 
 /// Show common boards, and whether a model fits them: flash, RAM, samples per second.
 ///
@@ -33,9 +33,9 @@ struct Cost {
     measured: bool,
 }
 
-pub(super) fn run(args: &Args) -> Result<bool, CliError> {
+pub(super) fn run(args: &Args) -> Answer {
     let Some(model) = &args.model else {
-        speak::result(args.speech, &json!({ "boards": BOARDS }), || bare(&BOARDS));
+        summary(args.speech, &json!({ "boards": BOARDS }), || bare(&BOARDS));
         return Ok(true);
     };
     let file = ModelFile::read(model)?;
@@ -44,7 +44,7 @@ pub(super) fn run(args: &Args) -> Result<bool, CliError> {
         costs.iter().find(|cost| cost.processor == processor).map_or(0.0, |cost| cost.instructions)
     };
     let fits = boards::fit(&file, of);
-    speak::result(args.speech, &object(&file, &costs, &fits), || words(&file, &costs, &fits));
+    summary(args.speech, &object(&file, &costs, &fits), || words(&file, &costs, &fits));
     Ok(true)
 }
 
@@ -103,7 +103,7 @@ const HEAD: [&str; 7] = ["board", "core", "FPU", "MHz", "flash KiB", "RAM KiB", 
 fn bare(boards: &[Board]) -> String {
     let mut rows = vec![[HEAD.as_slice(), &["data sheet"]].concat().into_iter().map(String::from).collect()];
     rows.extend(boards.iter().map(|board| [row(board), vec![board.source.into()]].concat()));
-    speak::table(&rows)
+    table(&rows)
 }
 
 fn words(file: &ModelFile, costs: &[Cost], fits: &[Fit]) -> String {
@@ -126,7 +126,7 @@ fn words(file: &ModelFile, costs: &[Cost], fits: &[Fit]) -> String {
         "{}{} bytes of model, {} of state, {} for the stack; instructions per sample: {}\n\
          samples/s is an estimate: cycles per instruction by kind of core, no flash wait states; M33 counted as M4F,\n\
          RISC-V as M3",
-        speak::table(&rows),
+        table(&rows),
         file.bytes().len(),
         file.state_bytes(),
         boards::STACK_RESERVE,

@@ -1,10 +1,11 @@
 //! `tha-firmware-sim faults`: what the device does when things go wrong.
 
-use super::args::{Files, Speech};
-use super::error::CliError;
-use super::speak;
+use super::Answer;
+use super::args::Files;
+use super::table::table;
 use crate::faults::{self, Summary};
 use serde_json::json;
+use tha_train::cli::surface::{Speech, summary};
 
 /// Inject faults into a recording, the power and the flash, and see what the device does.
 ///
@@ -25,13 +26,13 @@ pub(super) struct Args {
     speech: Speech,
 }
 
-pub(super) fn run(args: &Args) -> Result<bool, CliError> {
+pub(super) fn run(args: &Args) -> Answer {
     let (file, data) = args.files.read(false)?;
     let memory = file.shape().memory;
     let summaries = faults::campaign(&file, &data, args.seed, args.trials as usize)?;
     let ok = summaries.iter().all(Summary::ok);
     let object = json!({ "seed": args.seed, "memory": memory, "kinds": summaries, "ok": ok });
-    speak::result(args.speech, &object, || words(&summaries, memory, ok));
+    summary(args.speech, &object, || words(&summaries, memory, ok));
     Ok(ok)
 }
 
@@ -67,6 +68,6 @@ fn words(summaries: &[Summary], memory: usize, ok: bool) -> String {
          late: the most wrong outputs of a trial before the device could notice; recovery: samples until the last affected output\n\
          A wrong value inside the training range that moves like a signal is noticed by nobody, and not among these faults.\n\
          {verdict}",
-        speak::table(&rows)
+        table(&rows)
     )
 }

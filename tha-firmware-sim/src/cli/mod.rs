@@ -2,16 +2,14 @@
 
 mod args;
 mod boards;
-mod error;
 mod faults;
 mod run;
 mod soak;
-mod speak;
+mod table;
 mod watch;
 
-pub use error::CliError;
-
 use clap::{CommandFactory, Parser, Subcommand};
+use std::error::Error;
 use std::process::ExitCode;
 use tha_train::cli::surface;
 
@@ -48,29 +46,23 @@ enum Command {
 /// What to do first.
 const FIRST_STEPS: &str = "try tha-firmware-sim boards";
 
+/// Whether the check held, or the one line why there is no answer.
+type Answer = Result<bool, Box<dyn Error>>;
+
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
-    report_panics_in_one_line();
-    match std::panic::catch_unwind(run) {
-        Ok(code) => code,
-        Err(_) => ExitCode::from(2),
-    }
+    surface::main(FIRST_STEPS, |cli: Cli| match run(cli.command) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            surface::say(error);
+            ExitCode::from(2)
+        }
+    })
 }
 
-fn run() -> ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
-        Err(request) if request.exit_code() == 0 => {
-            // --help and --version; a reader that hangs up early is no failure.
-            let _ = request.print();
-            return ExitCode::SUCCESS;
-        }
-        Err(refusal) => {
-            eprintln!("tha-firmware-sim: {}", surface::one_line(&refusal, "tha-firmware-sim", FIRST_STEPS));
-            return ExitCode::from(2);
-        }
-    };
-    let result = match cli.command {
+fn run(command: Command) -> Answer {
+    match command {
         Command::Run(args) => run::run(&args),
         Command::Faults(args) => faults::run(&args),
         Command::Boards(args) => boards::run(&args),
@@ -80,29 +72,9 @@ fn run() -> ExitCode {
             surface::completions(&args, Cli::command());
             Ok(true)
         }
-        Command::Man(args) => match surface::man(&args, Cli::command()) {
-            Ok(()) => Ok(true),
-            Err(error) => Err(CliError::Usage(error.to_string())),
-        },
-    };
-    match result {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("tha-firmware-sim: {error}");
-            ExitCode::from(2)
+        Command::Man(args) => {
+            surface::man(&args, Cli::command())?;
+            Ok(true)
         }
     }
-}
-
-/// A bug is reported in one line too, with the place it came from.
-fn report_panics_in_one_line() {
-    std::panic::set_hook(Box::new(|panic| {
-        let what = panic.payload_as_str().unwrap_or("no message").replace('\n', " ");
-        let place = panic.location().map(|place| format!(" at {}:{}", place.file(), place.line()));
-        eprintln!(
-            "tha-firmware-sim: internal error{}: {what}; please report it with the command and the data",
-            place.unwrap_or_default()
-        );
-    }));
 }

@@ -1,14 +1,15 @@
 //! `tha-firmware-sim run`: a recording through the stream, against the batch.
 
-use super::args::{Files, Speech};
-use super::error::CliError;
-use super::speak;
+use super::Answer;
+use super::args::Files;
+use super::table::table;
 use crate::boards;
 use crate::emulator::Processor;
 use crate::model_file::ModelFile;
 use crate::replay::{self, Report, Target};
 use serde_json::{Value, json};
 use std::fmt::Write;
+use tha_train::cli::surface::{Speech, summary};
 
 /// Replay a recording sample by sample and compare it with the f64 batch prediction.
 ///
@@ -47,14 +48,14 @@ impl TargetName {
     }
 }
 
-pub(super) fn run(args: &Args) -> Result<bool, CliError> {
+pub(super) fn run(args: &Args) -> Answer {
     let (file, data) = args.files.read(false)?;
     let target = args.target.target();
     if let (Target::Board(processor), false) = (target, args.speech.quiet) {
         eprintln!("building and running the firmware for {} ({})", processor.name(), processor.machine());
     }
     let report = replay::run(&file, &data, target)?;
-    speak::result(args.speech, &object(&file, target, &report), || words(&file, target, &report));
+    summary(args.speech, &object(&file, target, &report), || words(&file, target, &report));
     Ok(report.ok())
 }
 
@@ -125,7 +126,7 @@ fn words(file: &ModelFile, target: Target, report: &Report) -> String {
         ];
         rows.push([vec![output.name.clone()], figures.map(|value| format!("{value:.2e}")).to_vec()].concat());
     }
-    let mut text = speak::table(&rows);
+    let mut text = table(&rows);
     let (macs, bytes) = (file.model().macs(), file.bytes().len());
     let _ = writeln!(
         text,

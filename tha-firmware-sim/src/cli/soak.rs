@@ -1,14 +1,13 @@
 //! `tha-firmware-sim soak`: millions of random samples with resets and swaps.
 
-use super::args::Speech;
-use super::error::CliError;
-use super::speak;
+use super::Answer;
 use crate::model_file::ModelFile;
 use crate::random::Random;
 use crate::soak::{SoakReport, soak};
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use tha_train::cli::surface::{Speech, summary};
 
 /// Stream random samples with random resets, swaps and NaN, and compare every output with the batch.
 ///
@@ -32,7 +31,7 @@ pub(super) struct Args {
     speech: Speech,
 }
 
-pub(super) fn run(args: &Args) -> Result<bool, CliError> {
+pub(super) fn run(args: &Args) -> Answer {
     let file = ModelFile::read(&args.model)?;
     let other = match &args.with {
         Some(path) => ModelFile::read(path)?,
@@ -40,10 +39,9 @@ pub(super) fn run(args: &Args) -> Result<bool, CliError> {
     };
     let (a, b) = (file.shape(), other.shape());
     if (a.inputs, a.outputs, a.memory) != (b.inputs, b.outputs, b.memory) {
-        return Err(CliError::Usage(
-            "--with: the models differ in inputs, outputs or memory; swap with a model of the same shape"
-                .into(),
-        ));
+        let found =
+            "--with: the models differ in inputs, outputs or memory; swap with a model of the same shape";
+        return Err(found.into());
     }
     let start = Instant::now();
     let mut said = start;
@@ -56,7 +54,7 @@ pub(super) fn run(args: &Args) -> Result<bool, CliError> {
     let seconds = start.elapsed().as_secs_f64();
     let ok = report.broken == 0;
     let object = json!({ "report": report, "seconds": seconds, "ok": ok });
-    speak::result(args.speech, &object, || words(&report, seconds));
+    summary(args.speech, &object, || words(&report, seconds));
     Ok(ok)
 }
 

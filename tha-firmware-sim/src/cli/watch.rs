@@ -1,13 +1,13 @@
 //! `tha-firmware-sim watch`: a recording as it runs.
 
-use super::args::{Files, Speech};
-use super::error::CliError;
-use super::speak;
+use super::Answer;
+use super::args::Files;
 use crate::replay::ReplayError;
 use crate::watch::{Playback, screen};
 use serde_json::{Value, json};
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
+use tha_train::cli::surface::{Speech, summary};
 
 /// Watch a recording run: measured and predicted curves, flags, shares of the heads, running error.
 ///
@@ -27,22 +27,21 @@ pub(super) struct Args {
     speech: Speech,
 }
 
-pub(super) fn run(args: &Args) -> Result<bool, CliError> {
+pub(super) fn run(args: &Args) -> Answer {
     if let Some(speed) = args.speed.filter(|speed| !(*speed > 0.0 && speed.is_finite())) {
-        return Err(CliError::Usage(format!(
-            "--speed: {speed} is out of range; expected samples per second above 0"
-        )));
+        return Err(format!("--speed: {speed} is out of range; expected samples per second above 0").into());
     }
     // A recording without outputs can be watched too, if only the prediction.
     let (file, data) = args.files.read(true).or_else(|_| args.files.read(false))?;
     let mut playback = Playback::new(&file, &data).map_err(ReplayError::from)?;
     if args.speech.json {
         while playback.step() {}
-        speak::result(args.speech, &object(&playback), String::new);
+        summary(args.speech, &object(&playback), String::new);
     } else if args.plain || !std::io::stdout().is_terminal() {
         plain(&mut playback, args.speed);
     } else {
-        screen::show(&mut playback, args.speed.unwrap_or(50.0))?;
+        screen::show(&mut playback, args.speed.unwrap_or(50.0))
+            .map_err(|error| format!("the terminal cannot be used: {error}; try --plain"))?;
     }
     Ok(true)
 }

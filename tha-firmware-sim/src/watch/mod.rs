@@ -3,6 +3,7 @@
 //! [`Playback`] is the model of the view: it pushes one sample at a time and keeps what is to be seen. [`screen`]
 //! draws it; [`plain_line`](Playback::plain_line) says the same in text.
 
+mod ending;
 pub mod screen;
 
 use crate::model_file::ModelFile;

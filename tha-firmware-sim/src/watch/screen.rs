@@ -1,13 +1,14 @@
 //! The view in the terminal.
 
 use super::Playback;
-use ratatui::Frame;
+use super::ending::Ending;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Style, Stylize};
 use ratatui::symbols::Marker;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Axis, Bar, BarChart, BarGroup, Block, Chart, Dataset, GraphType, Paragraph};
+use ratatui::{DefaultTerminal, Frame};
 use std::time::{Duration, Instant};
 
 /// Between two pictures.
@@ -53,24 +54,34 @@ impl View {
     }
 }
 
-/// Plays until the person quits. The terminal is as before in the end, after a panic too.
+/// Plays until the person quits. The terminal is as before in the end, after a panic or a signal too.
 ///
 /// # Errors
 /// What the terminal says.
 pub fn show(playback: &mut Playback<'_>, speed: f64) -> std::io::Result<()> {
-    let mut terminal = ratatui::try_init()?;
+    let ending = Ending::keep()?;
+    let result = ratatui::try_init().and_then(|mut terminal| {
+        let result = play(&mut terminal, playback, speed, &ending);
+        ratatui::restore();
+        result
+    });
+    ending.release();
+    result
+}
+
+fn play(
+    terminal: &mut DefaultTerminal,
+    playback: &mut Playback<'_>,
+    speed: f64,
+    ending: &Ending,
+) -> std::io::Result<()> {
     let mut view = View::new(speed);
-    let result = loop {
-        if let Err(error) = terminal.draw(|frame| draw(frame, playback, &view)) {
-            break Err(error);
-        }
+    let outputs = playback.points.len();
+    while !view.quit {
+        terminal.draw(|frame| draw(frame, playback, &view))?;
         let began = Instant::now();
-        match keys(&mut view, playback.points.len()) {
-            Ok(()) if view.quit => break Ok(()),
-            Ok(()) => {}
-            Err(error) => break Err(error),
-        }
-        if !view.paused {
+        keys(&mut view, outputs, ending)?;
+        if !view.paused && !view.quit {
             // At least one, so that a slow speed is a slow picture.
             let steps = (view.speed * FRAME.as_secs_f64()).round().max(1.0) as usize;
             for _ in 0..steps {
@@ -80,30 +91,24 @@ pub fn show(playback: &mut Playback<'_>, speed: f64) -> std::io::Result<()> {
                 let rest = Duration::from_secs_f64(1.0 / view.speed).saturating_sub(began.elapsed());
                 let until = Instant::now() + rest;
                 while !view.quit && Instant::now() < until {
-                    if let Err(error) = keys(&mut view, playback.points.len()) {
-                        ratatui::restore();
-                        return Err(error);
-                    }
+                    keys(&mut view, outputs, ending)?;
                 }
             }
         }
-    };
-    ratatui::restore();
-    result
+    }
+    Ok(())
 }
 
-/// Waits for keys for the length of a frame.
-fn keys(view: &mut View, outputs: usize) -> std::io::Result<()> {
+/// Waits for keys for the length of a frame; a signal is as good as q.
+fn keys(view: &mut View, outputs: usize, ending: &Ending) -> std::io::Result<()> {
     let until = Instant::now() + FRAME;
-    while let Some(left) = until.checked_duration_since(Instant::now()) {
+    while let Some(left) = until.checked_duration_since(Instant::now()).filter(|_| !view.quit) {
         if event::poll(left)?
             && let Event::Key(key) = event::read()?
         {
             view.key(key, outputs);
-            if view.quit {
-                break;
-            }
         }
+        view.quit |= ending.came();
     }
     Ok(())
 }

@@ -71,9 +71,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         staging.commit()?;
     }
     progress.done();
-    if args.speech.json || !args.speech.quiet {
-        speak::result(args.speech.json, &analysis, || words(&analysis));
-    }
+    speak::summary(args.speech, &analysis, || words(&analysis));
     match analysis.failures() {
         failures if failures.is_empty() => Ok(()),
         failures => Err(CliError::Check(failures.join("; "))),

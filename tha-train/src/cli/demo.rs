@@ -128,9 +128,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         next: commands.next(&args.out, chosen.name),
         seconds: start.elapsed().as_secs_f64(),
     };
-    if args.speech.json || !args.speech.quiet {
-        speak::result(args.speech.json, &report, || words(args, &report));
-    }
+    speak::summary(args.speech, &report, || words(args, &report));
     Ok(())
 }
 

@@ -59,9 +59,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     staging.commit()?;
     drop(guard);
     let object = json!({ "name": name, "files": paths });
-    if args.speech.json || !args.speech.quiet {
-        let shown = || paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join("\n");
-        speak::result(args.speech.json, &object, shown);
-    }
+    let shown = || paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join("\n");
+    speak::summary(args.speech, &object, shown);
     Ok(())
 }

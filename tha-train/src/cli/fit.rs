@@ -264,9 +264,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     drop(guard);
     progress.done();
     let report = Report::new(&outcome, summary, bytes.len(), start);
-    if args.speech.json || !args.speech.quiet {
-        speak::result(args.speech.json, &report, || words(args, &outcome, &report));
-    }
+    speak::summary(args.speech, &report, || words(args, &outcome, &report));
     Ok(())
 }
 

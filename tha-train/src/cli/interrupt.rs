@@ -3,6 +3,7 @@
 //! [`writing`], so an end never comes in the middle of one.
 
 use super::error::CliError;
+use super::surface;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -22,7 +23,7 @@ pub(super) fn install() {
     let handler = || {
         let first = !REQUESTED.swap(true, Ordering::Relaxed);
         if first && WAITING.load(Ordering::Relaxed) {
-            eprintln!("tha-train: stopping with what is done; Ctrl-C again to end at once");
+            surface::say("stopping with what is done; Ctrl-C again to end at once");
             return;
         }
         std::thread::sleep(GRACE);
@@ -42,7 +43,7 @@ pub(super) fn wait_for_me() {
 /// Says once that the command was interrupted: the handler and the command may both come to it.
 pub(super) fn say() {
     if !SAID.swap(true, Ordering::Relaxed) {
-        eprintln!("tha-train: {}", CliError::Interrupted);
+        surface::say(CliError::Interrupted);
     }
 }
 

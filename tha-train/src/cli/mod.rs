@@ -65,27 +65,21 @@ const FIRST_STEPS: &str = "try tha-train demo";
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
     interrupt::install();
-    report_panics_in_one_line();
-    match std::panic::catch_unwind(run) {
-        Ok(code) => code,
-        Err(_) => ExitCode::from(2),
-    }
+    surface::main(FIRST_STEPS, |cli: Cli| match run(cli.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.is_interruption() => {
+            interrupt::say();
+            ExitCode::from(interrupt::EXIT_CODE)
+        }
+        Err(error) => {
+            surface::say(&error);
+            ExitCode::from(error.exit_code())
+        }
+    })
 }
 
-fn run() -> ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
-        Err(request) if request.exit_code() == 0 => {
-            // --help and --version; a reader that hangs up early is no failure.
-            let _ = request.print();
-            return ExitCode::SUCCESS;
-        }
-        Err(refusal) => {
-            eprintln!("tha-train: {}", surface::one_line(&refusal, "tha-train", FIRST_STEPS));
-            return ExitCode::from(2);
-        }
-    };
-    let result = match cli.command {
+fn run(command: Command) -> Result<(), CliError> {
+    match command {
         Command::Fit(args) => fit::run(&args),
         Command::Tune(args) => tune::run(&args),
         Command::Predict(args) => predict::run(&args),
@@ -100,28 +94,5 @@ fn run() -> ExitCode {
             Ok(())
         }
         Command::Man(args) => surface::man(&args, Cli::command()),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) if error.is_interruption() => {
-            interrupt::say();
-            ExitCode::from(interrupt::EXIT_CODE)
-        }
-        Err(error) => {
-            eprintln!("tha-train: {error}");
-            ExitCode::from(error.exit_code())
-        }
     }
-}
-
-/// A bug is reported in one line too, with the place it came from.
-fn report_panics_in_one_line() {
-    std::panic::set_hook(Box::new(|panic| {
-        let what = panic.payload_as_str().unwrap_or("no message").replace('\n', " ");
-        let place = panic.location().map(|place| format!(" at {}:{}", place.file(), place.line()));
-        eprintln!(
-            "tha-train: internal error{}: {what}; please report it with the command and the data",
-            place.unwrap_or_default()
-        );
-    }));
 }

@@ -66,10 +66,8 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     drop(guard);
     progress.done();
     let object = json!({ "out": args.out, "columns": names, "samples": data.len(), "predicted": rows.len() });
-    if args.speech.json || !args.speech.quiet {
-        speak::result(args.speech.json, &object, || {
-            format!("{}: {} of {} samples predicted", args.out.display(), rows.len(), data.len())
-        });
-    }
+    speak::summary(args.speech, &object, || {
+        format!("{}: {} of {} samples predicted", args.out.display(), rows.len(), data.len())
+    });
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Words on standard error while working, and the result on standard output.
 
 use super::args::Speech;
+use super::surface::say;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -88,11 +89,18 @@ pub(super) fn result(json: bool, object: &impl Serialize, words: impl FnOnce() -
         let mut out = std::io::stdout();
         match writeln!(out, "{text}").and_then(|()| out.flush()) {
             Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-                eprintln!("tha-train: standard output: cannot be written: {error}");
+                say(format_args!("standard output: cannot be written: {error}"));
                 std::process::exit(2);
             }
             _ => {}
         }
+    }
+}
+
+/// Prints the result as one JSON object, or in words unless the command is to be quiet.
+pub fn summary(speech: Speech, object: &impl Serialize, words: impl FnOnce() -> String) {
+    if speech.json || !speech.quiet {
+        result(speech.json, object, words);
     }
 }
 

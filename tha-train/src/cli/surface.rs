@@ -1,16 +1,56 @@
-//! What the command lines of the workspace have in common: version, completions, manual pages, refusals in one line.
+//! What the command lines of the workspace have in common: from the start to the exit code, version, completions, manual
+//! pages, refusals in one line.
 
-use super::args::Speech;
+pub use super::args::{DataArgs, Speech};
+pub use super::speak::summary;
+
 use super::error::CliError;
 use super::{interrupt, speak};
 use crate::output::Staging;
+use clap::Parser;
 use clap::error::ErrorKind;
 use clap_complete::Shell;
 use serde_json::json;
+use std::fmt::Display;
+use std::panic::UnwindSafe;
 use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::OnceLock;
 
 /// Version and commit.
 pub const VERSION: &str = env!("THA_VERSION");
+
+/// The program that runs.
+static PROGRAM: OnceLock<String> = OnceLock::new();
+
+/// Reads the command line of this process and runs it. What cannot be read, and a bug, are one line and exit code 2.
+pub fn main<C: Parser>(first_steps: &str, run: impl FnOnce(C) -> ExitCode + UnwindSafe) -> ExitCode {
+    let program = PROGRAM.get_or_init(|| C::command().get_name().to_owned());
+    std::panic::set_hook(Box::new(|panic| {
+        let what = panic.payload_as_str().unwrap_or("no message").replace('\n', " ");
+        let place = panic.location().map(|place| format!(" at {}:{}", place.file(), place.line()));
+        let place = place.unwrap_or_default();
+        say(format_args!("internal error{place}: {what}; please report it with the command and the data"));
+    }));
+    let parse_and_run = || match C::try_parse() {
+        Ok(cli) => run(cli),
+        Err(request) if request.exit_code() == 0 => {
+            // --help and --version; a reader that hangs up early is no failure.
+            let _ = request.print();
+            ExitCode::SUCCESS
+        }
+        Err(refusal) => {
+            say(one_line(&refusal, program, first_steps));
+            ExitCode::from(2)
+        }
+    };
+    std::panic::catch_unwind(parse_and_run).unwrap_or(ExitCode::from(2))
+}
+
+/// A line on standard error, after the name of the program.
+pub fn say(line: impl Display) {
+    eprintln!("{}: {line}", PROGRAM.get().map_or("tha", String::as_str));
+}
 
 /// Print a completion script for a shell.
 #[derive(clap::Args, Debug)]
@@ -67,10 +107,8 @@ pub fn man(args: &ManArgs, mut command: clap::Command) -> Result<(), CliError> {
     }
     staging.commit()?;
     drop(guard);
-    if args.speech.json || !args.speech.quiet {
-        let shown = || paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join("\n");
-        speak::result(args.speech.json, &json!({ "files": paths }), shown);
-    }
+    let shown = || paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join("\n");
+    summary(args.speech, &json!({ "files": paths }), shown);
     Ok(())
 }
 
@@ -102,7 +140,7 @@ fn page(command: &clap::Command) -> String {
 }
 
 /// A usage error as one line: the finding, the remedy where clap knows one, and where to read on.
-pub fn one_line(error: &clap::Error, program: &str, first_steps: &str) -> String {
+fn one_line(error: &clap::Error, program: &str, first_steps: &str) -> String {
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         return format!("no command given; {first_steps}, or see {program} --help");
     }

@@ -107,15 +107,11 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let mut files = vec!["train.csv", "test.csv", "truth.json"];
     files.extend(model.map(|_| "truth.tha"));
     let object = json!({ "out": args.out, "files": files, "options": options });
-    if args.speech.json || !args.speech.quiet {
-        speak::result(args.speech.json, &object, || {
-            let Options { samples, test_samples, channels, outputs, .. } = options;
-            let (channels, outputs) = (count(channels, "input"), count(outputs, "output"));
-            let (out, files) = (args.out.display(), files.join(", "));
-            format!(
-                "{out}: {files}; {samples} training and {test_samples} test samples, {channels}, {outputs}"
-            )
-        });
-    }
+    speak::summary(args.speech, &object, || {
+        let Options { samples, test_samples, channels, outputs, .. } = options;
+        let (channels, outputs) = (count(channels, "input"), count(outputs, "output"));
+        let (out, files) = (args.out.display(), files.join(", "));
+        format!("{out}: {files}; {samples} training and {test_samples} test samples, {channels}, {outputs}")
+    });
     Ok(())
 }

@@ -120,9 +120,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     drop(guard);
     progress.done();
     let report = Report { found: &found, seconds: start.elapsed().as_secs_f64() };
-    if args.speech.json || !args.speech.quiet {
-        speak::result(args.speech.json, &report, || words(args, &tuning, &report));
-    }
+    speak::summary(args.speech, &report, || words(args, &tuning, &report));
     if interrupt::requested() {
         return Err(CliError::Interrupted);
     }

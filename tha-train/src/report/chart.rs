@@ -1,6 +1,7 @@
 //! Plots as SVG: lines over a grid, horizontal bars, a waterfall that adds up, a heat map.
 
 use super::palette::{BAND, GRID, HEAT, INK, MUTED, PAPER, Paint};
+use plotters::chart::MeshStyle;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -71,6 +72,17 @@ pub(super) fn text(size: u32, paint: Paint, h: HPos, v: VPos) -> TextStyle<'stat
     let mut style = TextStyle::from((FONT, size)).pos(Pos::new(h, v));
     style.color = paint.light.to_backend_color();
     style
+}
+
+/// The look of axes and grid lines.
+pub(super) fn grid<'m, 'a, 'b, X: Ranged, Y: Ranged, B: DrawingBackend>(
+    mesh: &'m mut MeshStyle<'a, 'b, X, Y, B>,
+) -> &'m mut MeshStyle<'a, 'b, X, Y, B> {
+    mesh.bold_line_style(GRID.light)
+        .light_line_style(TRANSPARENT)
+        .axis_style(MUTED.light)
+        .label_style(text(SMALL, MUTED, HPos::Left, VPos::Top))
+        .axis_desc_style(text(TEXT, INK, HPos::Left, VPos::Top))
 }
 
 /// Pixels that a text takes, about.
@@ -164,14 +176,8 @@ pub(crate) fn lines(mut plot: Lines<'_>) -> String {
             let digits = (1 - v.floor() as i32).clamp(0, 12) as usize;
             if log { tick(format!("{power:.digits$}").parse().unwrap_or(power)) } else { tick(*v) }
         };
-        chart
-            .configure_mesh()
+        grid(&mut chart.configure_mesh())
             .disable_x_mesh()
-            .bold_line_style(GRID.light)
-            .light_line_style(TRANSPARENT)
-            .axis_style(MUTED.light)
-            .label_style(text(SMALL, MUTED, HPos::Left, VPos::Top))
-            .axis_desc_style(text(TEXT, INK, HPos::Left, VPos::Top))
             .x_desc(plot.x)
             .y_desc(plot.y)
             .x_labels(8)

@@ -1,7 +1,7 @@
 //! Points in panels side by side, both axes logarithmic, as a picture of its own.
 
-use super::chart::{Area, Drawn, SMALL, Series, TEXT, legend, svg, text, tick};
-use super::palette::{GRID, INK, MUTED, PAPER, Paint, dark_rules};
+use super::chart::{Area, Drawn, SMALL, Series, grid, legend, svg, text, tick};
+use super::palette::{INK, PAPER, Paint, dark_rules};
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
@@ -120,13 +120,7 @@ fn draw(area: &Area<'_>, panel: &Panel<'_>) -> Drawn {
         .x_label_area_size(46)
         .y_label_area_size(70)
         .build_cartesian_2d(Decades(left, right), Decades(low, high))?;
-    chart
-        .configure_mesh()
-        .bold_line_style(GRID.light)
-        .light_line_style(TRANSPARENT)
-        .axis_style(MUTED.light)
-        .label_style(text(SMALL, MUTED, HPos::Left, VPos::Top))
-        .axis_desc_style(text(TEXT, INK, HPos::Left, VPos::Top))
+    grid(&mut chart.configure_mesh())
         .x_desc(panel.x)
         .y_desc(panel.y)
         .x_labels(6)

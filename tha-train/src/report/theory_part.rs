@@ -2,9 +2,9 @@
 
 use super::chart::{Bar, bars, short};
 use super::page::{Page, escape, figure, table};
-use super::palette::{BLUE, GREEN, MUTED, ORANGE, PURPLE, RED, TEAL};
-use crate::analysis::Analysis;
+use super::palette::{BLUE, GREEN, MUTED, ORANGE, PURPLE, Paint, RED, TEAL};
 use crate::analysis::step::Decrease;
+use crate::analysis::{Analysis, HeadAnalysis};
 
 /// Heads shown.
 const HEADS: usize = 40;
@@ -134,35 +134,20 @@ pub(super) fn baking(page: &mut Page, a: &Analysis) {
          C = U<sub>k</sub>ᵀ R<sub>omitted</sub> must not be orthogonal to the tangent space at the feasible projection \
          (Theorem 4). The share of C that a head of its rank can follow is ‖P<sub>T</sub> C‖ / ‖C‖.",
     );
-    let share = |h: &crate::analysis::HeadAnalysis| {
+    let share = |h: &HeadAnalysis| {
         if h.correlation_norm > 0.0 { h.tangent_norm / h.correlation_norm } else { 0.0 }
     };
-    let listed: Vec<Bar> = a
-        .heads
-        .iter()
-        .enumerate()
-        .take(HEADS)
-        .map(|(k, h)| Bar {
-            label: format!("head {}", k + 1),
-            from: 0.0,
-            to: share(h),
-            paint: if h.incentive { GREEN } else { MUTED },
-            note: format!("{:.0} %", 100.0 * share(h)),
-        })
-        .collect();
-    let gaps: Vec<Bar> = a
-        .heads
-        .iter()
-        .enumerate()
-        .take(HEADS)
-        .map(|(k, h)| Bar {
-            label: format!("head {}", k + 1),
-            from: 0.0,
-            to: h.epsilon,
-            paint: BLUE,
-            note: short(h.epsilon),
-        })
-        .collect();
+    let per_head = |of: &dyn Fn(&HeadAnalysis) -> (f64, Paint, String)| -> Vec<Bar> {
+        let bar = |(k, h)| {
+            let (to, paint, note) = of(h);
+            Bar { label: format!("head {}", k + 1), from: 0.0, to, paint, note }
+        };
+        a.heads.iter().take(HEADS).enumerate().map(bar).collect()
+    };
+    let listed = per_head(&|h| {
+        (share(h), if h.incentive { GREEN } else { MUTED }, format!("{:.0} %", 100.0 * share(h)))
+    });
+    let gaps = per_head(&|h| (h.epsilon, BLUE, short(h.epsilon)));
     page.cards(&[
         figure(
             "Incentive: share of the correlation within reach",

@@ -1,27 +1,4 @@
-//! The result on standard output, and tables in words.
-
-use super::args::Speech;
-use serde::Serialize;
-use std::io::{ErrorKind, Write};
-
-/// Prints the result: one JSON object, or words unless quiet. A reader that hangs up early is no failure.
-pub(super) fn result(speech: Speech, object: &impl Serialize, words: impl FnOnce() -> String) {
-    let text = match speech {
-        Speech { json: true, .. } => {
-            serde_json::to_string(object).unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}"))
-        }
-        Speech { quiet: true, .. } => return,
-        _ => words(),
-    };
-    let mut out = std::io::stdout();
-    match writeln!(out, "{}", text.trim_end()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            eprintln!("tha-firmware-sim: standard output: cannot be written: {error}");
-            std::process::exit(2);
-        }
-        _ => {}
-    }
-}
+//! Tables in words.
 
 /// A table in words under its head: numbers to the right, words to the left.
 pub(super) fn table(rows: &[Vec<String>]) -> String {
