@@ -126,6 +126,14 @@ pub(super) fn race<'a, 'b>(
     };
     let winner = track.run()?;
     let (certain, entries) = (winner.is_some(), track.sketch.entries());
+    // Where nearly every polynomial has the rank below the cap, those that fit are many and none is likely to be true: the
+    // direct solution itself is the better choice.
+    if let Some(judge) = judge
+        && track.arrived(cap)
+    {
+        let crowded = |candidate: &Candidate| !telling(judge, candidate.dimension);
+        track.best[..cap].iter_mut().for_each(|best| *best = best.take_if(|c| !crowded(c)));
+    }
     let candidates = winner.map_or_else(|| track.best.into_iter().flatten().collect(), |winner| vec![winner]);
     Ok(Race { candidates, certain, entries })
 }
