@@ -2,7 +2,8 @@
 //!
 //! `cargo bench -p tha-train --bench reference -- DIR [SEED [CAP]]`, DIR holding NAME.json, NAME_train.csv and
 //! NAME_val.csv. Everything is chosen on the training file: rank and ridge on its last fifth, then a refit on all of
-//! it. The validation file gives the final figure only. Without DIR only the noise-free networks are run.
+//! it. The validation file gives the final figure only, over all of its samples where the inputs before the first are
+//! recorded to be zero. Without DIR only the noise-free networks are run.
 
 mod common;
 
@@ -51,10 +52,12 @@ fn choose_and_refit(rows: &Rows, options: &Options) -> Fit {
     refit(&rows.problem(), &choice, options, &Silent).expect("a refit")
 }
 
-fn read(path: &Path, inputs: usize, memory: usize) -> Rows {
+/// The rows of a file after as many samples of zeros.
+fn read(path: &Path, inputs: usize, memory: usize, zeros: usize) -> Rows {
     let text = std::fs::read_to_string(path).expect("a readable CSV file");
-    let parse = |line: &str| line.split(',').map(|v| v.parse().expect("a number")).collect();
-    let rows: Vec<Vec<f64>> = text.lines().skip(1).map(parse).collect();
+    let parse = |line: &str| -> Vec<f64> { line.split(',').map(|v| v.parse().expect("a number")).collect() };
+    let samples: Vec<_> = text.lines().skip(1).map(parse).collect();
+    let rows = [vec![vec![0.0; samples[0].len()]; zeros], samples].concat();
     let count = rows.len() + 1 - memory;
     let lag = |i: usize| memory - 1 - (i - 1) / inputs;
     Rows {
@@ -91,8 +94,10 @@ fn recorded(directory: &Path, seed: u64, cap: usize) {
         let facts: Value = serde_json::from_str(&text).expect("valid JSON");
         let count = |key: &str| facts[key].as_u64().map(|v| v as usize);
         let (p, memory) = (count("p").expect("p"), count("M").expect("M"));
-        let mut train = read(&directory.join(format!("{name}_train.csv")), p, memory);
-        let mut fresh = read(&directory.join(format!("{name}_val.csv")), p, memory);
+        let mut train = read(&directory.join(format!("{name}_train.csv")), p, memory, 0);
+        let zeros = facts["convention"].as_str().is_some_and(|text| text.contains("zeros before"));
+        let zeros = if zeros { memory - 1 } else { 0 };
+        let mut fresh = read(&directory.join(format!("{name}_val.csv")), p, memory, zeros);
         let floor =
             facts["noise_std"].as_f64().filter(|s| *s > 0.0).zip(count("true_rank")).map(|(s, rank)| {
                 let truth = TensorTrain::zeros(
@@ -104,7 +109,7 @@ fn recorded(directory: &Path, seed: u64, cap: usize) {
             });
         let line = |method: &str, parameters: usize, cpu: f64, residual: f64, speed: String| {
             let share = floor.map_or(String::new(), |floor| format!("{:.2}", residual / floor));
-            println!("| {name} | {method} | {parameters} | {cpu:.2} | {residual:.2e} | {share} | {speed} |");
+            println!("| {name} | {method} | {parameters} | {cpu:.2} | {residual:.4e} | {share} | {speed} |");
         };
         let mut slowest = None;
         for result in facts["results"].as_array().into_iter().flatten() {

@@ -99,6 +99,23 @@ fn the_race_sees_the_data_whatever_the_number_of_coefficients() {
 }
 
 #[test]
+fn networks_of_many_inputs_are_found() {
+    let (q, noise) = (121, 0.01);
+    let mut draws = Draws(31);
+    let (x, fresh) = (rows(6000, q, &mut draws), rows(1000, q, &mut draws));
+    let mut truth = network(1, q, &[3, 3], &mut draws);
+    let size = (truth.evaluate(&x).norm_squared() / 6000.0).sqrt();
+    truth.scale(size.recip());
+    let mut y = truth.evaluate(&x);
+    y.apply(|v| *v += noise * draws.draw());
+    let options = Options { degree: 3, max_rank: 4, restarts: 1, ..Options::default() };
+    let found = fit(&Problem { x: &x, y: &y }, None, &options, &Silent).unwrap();
+    assert_eq!(found.train.ranks(), [3, 3]);
+    let error = residual(&found.train, &fresh, &truth.evaluate(&fresh));
+    assert!(error < noise, "{error}");
+}
+
+#[test]
 fn the_number_of_threads_does_not_change_a_bit() {
     // The second is too large for normal equations: its steps are conjugate gradients.
     for (outputs, q, ranks, count) in [(2, 10, vec![2, 3], 1200), (1, 51, vec![4, 4], 2000)] {

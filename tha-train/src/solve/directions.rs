@@ -185,3 +185,48 @@ fn mean(
     in_order(count.div_ceil(ROWS), |k| part(k * ROWS, ROWS.min(count - k * ROWS)), |part| sum += part);
     sum / count as f64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tt::Normal;
+
+    const Q: usize = 41;
+
+    fn rows(degree: usize) -> (DMatrix<f64>, DMatrix<f64>, DMatrix<f64>) {
+        let mut normal = Normal::new(5);
+        let x = DMatrix::from_fn(6000, Q, |_, i| if i == 0 { 1.0 } else { normal.draw() });
+        let forms = DMatrix::from_fn(Q, degree, |i, _| if i == 0 { 0.0 } else { normal.draw() / 6.0 });
+        let values = &x * &forms;
+        let y = DMatrix::from_fn(6000, 1, |t, _| values.row(t).product());
+        (x, y, forms)
+    }
+
+    /// Largest part of a form outside the basis.
+    fn missing(forms: &DMatrix<f64>, basis: &DMatrix<f64>) -> f64 {
+        let rest = forms - basis * basis.tr_mul(forms);
+        rest.column_iter().zip(forms.column_iter()).map(|(r, f)| r.norm() / f.norm()).fold(0.0, f64::max)
+    }
+
+    #[test]
+    fn moments_show_the_forms_of_a_product() {
+        let (x, y, forms) = rows(2);
+        let basis = Directions::new(&Problem { x: &x, y: &y }).unwrap().quadratic(4).unwrap();
+        assert!(basis.ncols() <= 6 && missing(&forms, &basis) < 0.2, "{}", missing(&forms, &basis));
+        let (x, y, forms) = rows(3);
+        let basis = Directions::new(&Problem { x: &x, y: &y }).unwrap().cubic(6).unwrap();
+        assert!(basis.ncols() <= 8 && missing(&forms, &basis) < 0.3, "{}", missing(&forms, &basis));
+    }
+
+    #[test]
+    fn what_is_left_shows_the_form_that_is_missing() {
+        let (x, y, forms) = rows(3);
+        let nothing = TensorTrain::zeros(1, Q, &[1, 1]);
+        let mut known = forms.columns(0, 2).into_owned().insert_column(0, 0.0);
+        known[(0, 0)] = 1.0;
+        let known = qr(&known).0;
+        assert!(missing(&forms, &known) > 0.9);
+        let basis = beyond(&Problem { x: &x, y: &y }, &nothing, &known);
+        assert!(basis.ncols() <= 4 && missing(&forms, &basis) < 0.4, "{}", missing(&forms, &basis));
+    }
+}

@@ -5,7 +5,7 @@ use super::directions::linear_forms;
 use super::levenberg::{Descent, EXPLICIT};
 use super::log::{Log, Step, StepKind};
 use super::normal::Rows;
-use super::search::race;
+use super::search::{SMALL, race};
 use super::{Options, Problem, Ridge, SolveError, direct};
 use crate::tt::{Normal, TensorTrain};
 use nalgebra::DMatrix;
@@ -71,12 +71,14 @@ fn choose(
         }
         return Ok(best.expect("a race has candidates").1);
     }
-    // What predicts new rows as well as its residual promises needs no penalty.
+    // What predicts new rows as well as its residual promises needs no penalty, where that is small or has many rows.
     let best = race.best();
     let chosen = ladder.polish(best.train.clone(), rows, 0.0)?;
+    let many = 20 * best.dimension < rows.entries();
+    let small = rows.loss(&chosen.train) <= SMALL * rows.square();
     let trusted = match judge {
-        Some(judge) => generalises(&chosen.train, rows, judge),
-        None => race.certain || 20 * best.dimension < rows.entries(),
+        Some(judge) => (many || small) && generalises(&chosen.train, rows, judge),
+        None => race.certain || many,
     };
     if trusted {
         return Ok(chosen);

@@ -32,7 +32,7 @@ const GROWN: usize = 4;
 /// Relative squared residual beyond the accuracy of any measurement.
 const NEGLIGIBLE: f64 = 1e-10;
 /// Relative squared residual that local minima do not reach by misfit alone.
-const SMALL: f64 = 1e-3;
+pub(super) const SMALL: f64 = 1e-3;
 /// The direct solution confirms a rank if it has one dimension in so many more.
 const TELLING: usize = 10;
 /// Losses this close, relatively, are those of the same minimum.
