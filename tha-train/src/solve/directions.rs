@@ -227,6 +227,7 @@ mod tests {
         let known = qr(&known).0;
         assert!(missing(&forms, &known) > 0.9);
         let basis = beyond(&Problem { x: &x, y: &y }, &nothing, &known);
-        assert!(basis.ncols() <= 4 && missing(&forms, &basis) < 0.4, "{}", missing(&forms, &basis));
+        let first = basis.columns(0, known.ncols() + 1).into_owned();
+        assert!(missing(&forms, &first) < 0.4, "{}", missing(&forms, &first));
     }
 }
