@@ -168,9 +168,10 @@ impl Track<'_, '_> {
         let below = cap.saturating_sub(1).max(1);
         // A small cap leaves no room to come down from.
         let above = if cap < 3 { cap + 1 } else { cap };
-        // With few starts the lowest ranks are left out, not the highest.
-        let first = (cap + 1).saturating_sub(self.options.restarts).max(2.min(cap));
-        let schedule = (first..=cap).chain([above, cap, below].into_iter().cycle());
+        // Every rank has its turn, or where there are fewer starts than ranks, some from the lowest to the cap.
+        let (low, turns) = (2.min(cap), self.options.restarts.min(below));
+        let rising = (0..turns).map(|turn| low + turn * (cap - low) / (turns - 1).max(1));
+        let schedule = rising.chain([above, cap, below].into_iter().cycle());
         for level in schedule.take(self.options.restarts) {
             let train = self.random(&self.ranks(level));
             if let Some(winner) = self.come_down(train, level)? {
