@@ -3,6 +3,7 @@
 //! There the race is a small problem. What it finds, descending in all directions, shows better which they are: its own
 //! slices, and those in which its residual goes on. So rounds of both follow each other until nothing is gained.
 
+use super::super::count::dimension;
 use super::super::direct;
 use super::super::directions::{self, Directions};
 use super::super::frame::{Entered, change_slices};
@@ -13,6 +14,8 @@ use crate::tt::TensorTrain;
 use nalgebra::DMatrix;
 use std::ops::ControlFlow::{self, Break, Continue};
 
+/// Rows in which directions are looked for, per dimension of the largest model.
+const ROWS_PER_DIMENSION: usize = 50;
 /// Monomials of few directions, at most, for which the direct solution is worth its cost.
 const JUDGE: usize = 2000;
 /// Starts in all directions at most, and of the race on few.
@@ -29,15 +32,22 @@ impl Track<'_, '_> {
         let (q, cap) = (self.x.ncols(), self.options.max_rank);
         let bonds = [&[self.outputs], self.ranks(cap).as_slice(), &[1]].concat();
         let most: usize = bonds.windows(2).map(|b| b[0] * b[1]).sum();
-        if q < 2 * (most + directions::BEYOND) || self.options.degree < 2 {
+        // Of quadratic networks random starts find nearly all.
+        if q < 2 * (most + directions::BEYOND) || self.options.degree < 3 {
             return Ok(Continue(()));
         }
-        let Some(directions) = Directions::new(self.problem) else { return Ok(Continue(())) };
+        let dimension = dimension(&self.ranks(cap), self.outputs, q);
+        let stride = (self.problem.y.len() / (ROWS_PER_DIMENSION * dimension)).max(1);
+        let indices: Vec<usize> = (0..self.problem.x.nrows()).step_by(stride).collect();
+        let some = (stride > 1)
+            .then(|| (self.problem.x.select_rows(&indices), self.problem.y.select_rows(&indices)));
+        let rows = some.as_ref().map_or(*self.problem, |(x, y)| Problem { x, y });
+        let Some(directions) = Directions::new(&rows) else { return Ok(Continue(())) };
         for find in [Directions::quadratic, Directions::cubic] {
             let Some(basis) = find(&directions, most) else { continue };
             let mut best = f64::INFINITY;
             for _ in 0..STARTS {
-                let (candidate, found) = self.rounds(basis.clone())?;
+                let (candidate, found) = self.rounds(&rows, basis.clone())?;
                 if found {
                     return Ok(Break(Some(candidate)));
                 }
@@ -51,10 +61,10 @@ impl Track<'_, '_> {
     }
 
     /// Rounds of races on few directions and descents in all. Tells whether the last candidate is found to fit.
-    fn rounds(&mut self, mut basis: DMatrix<f64>) -> Result<(Candidate, bool), SolveError> {
+    fn rounds(&mut self, rows: &Problem, mut basis: DMatrix<f64>) -> Result<(Candidate, bool), SolveError> {
         let mut known = f64::INFINITY;
         loop {
-            let train = self.race_on(&basis)?;
+            let train = self.race_on(rows, &basis)?;
             let level = train.ranks().into_iter().max().unwrap_or(1);
             self.descent.restart(train);
             for _ in 0..HASTY.0 / 2 {
@@ -69,20 +79,21 @@ impl Track<'_, '_> {
             let variance = candidate.loss / freedom.max(1) as f64;
             let found = 3 * freedom > entries && variance <= SMALL * self.sketch.square() / entries as f64;
             if candidate.loss > GAIN * known {
+                let candidate = if found { self.lowered(candidate, level)?.0 } else { candidate };
                 return Ok((candidate, found));
             }
             known = candidate.loss;
             basis = directions::of(&candidate.train);
             if !found {
-                basis = directions::beyond(self.problem, &candidate.train, &basis);
+                basis = directions::beyond(rows, &candidate.train, &basis);
             }
         }
     }
 
     /// The best train that sees x through the columns of `basis`.
-    fn race_on(&mut self, basis: &DMatrix<f64>) -> Result<TensorTrain, SolveError> {
-        let z = Entered::new(self.problem.x, basis);
-        let few = Problem { x: &z, y: self.problem.y };
+    fn race_on(&mut self, rows: &Problem, basis: &DMatrix<f64>) -> Result<TensorTrain, SolveError> {
+        let z = Entered::new(rows.x, basis);
+        let few = Problem { x: &z, y: rows.y };
         let judge = direct::judge(&few, self.options.degree, JUDGE);
         let rows = match judge.as_ref().and_then(|judge| judge.moments.as_ref()) {
             Some(moments) => Rows::condensed(moments),

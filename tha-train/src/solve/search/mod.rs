@@ -262,6 +262,20 @@ impl Track<'_, '_> {
             // Not there yet, but too close to give up at the usual pace.
             candidate = self.descended(candidate.train, StepKind::Start(self.starts - 1), level, PATIENT)?;
         }
+        let (candidate, reached) = self.lowered(candidate, level)?;
+        // Coming down from a local minimum of a misfit proves nothing.
+        let proven = reached < level && candidate.loss <= SMALL * self.sketch.square();
+        if self.as_good_as_any(&candidate, proven)
+            && (reached < level.max(self.options.max_rank) || self.exact(candidate.loss))
+            && reached <= self.options.max_rank
+        {
+            return Ok(Some(candidate));
+        }
+        Ok(None)
+    }
+
+    /// Reduces the rank for as long as the loss stays compatible; gives the level reached.
+    fn lowered(&mut self, mut candidate: Candidate, level: usize) -> Result<(Candidate, usize), SolveError> {
         let mut reached = level;
         while reached > 1 {
             let Some(train) = self.reduced(&candidate.train, &self.ranks(reached - 1)) else { break };
@@ -272,15 +286,7 @@ impl Track<'_, '_> {
             candidate = lower;
             reached -= 1;
         }
-        // Coming down from a local minimum of a misfit proves nothing.
-        let proven = reached < level && candidate.loss <= SMALL * self.sketch.square();
-        if self.as_good_as_any(&candidate, proven)
-            && (reached < level.max(self.options.max_rank) || self.exact(candidate.loss))
-            && reached <= self.options.max_rank
-        {
-            return Ok(Some(candidate));
-        }
-        Ok(None)
+        Ok((candidate, reached))
     }
 
     /// The best of a level is the direct solution, for all that the data can tell.
