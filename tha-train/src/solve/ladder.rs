@@ -5,7 +5,7 @@ use super::directions::linear_forms;
 use super::levenberg::{Descent, EXPLICIT};
 use super::log::{Log, Step, StepKind};
 use super::normal::Rows;
-use super::search::{SMALL, race};
+use super::search::{Candidate, SMALL, race};
 use super::{Options, Problem, Ridge, SolveError, direct};
 use crate::tt::{Normal, TensorTrain};
 use nalgebra::DMatrix;
@@ -72,7 +72,12 @@ fn choose(
         return Ok(best.expect("a race has candidates").1);
     }
     // What predicts new rows as well as its residual promises needs no penalty, where that is small or has many rows.
-    let best = race.best();
+    let score = |candidate: &Candidate| judge.map_or(0.0, |judge| loss(&candidate.train, judge));
+    let best = match judge {
+        Some(_) if race.certain => race.candidates.iter().min_by(|a, b| score(a).total_cmp(&score(b))),
+        _ => None,
+    };
+    let best = best.unwrap_or_else(|| race.best());
     let chosen = ladder.polish(best.train.clone(), rows, 0.0)?;
     let many = 20 * best.dimension < rows.entries();
     let small = rows.loss(&chosen.train) <= SMALL * rows.square();

@@ -78,7 +78,7 @@ impl Track<'_, '_> {
             let freedom = entries.saturating_sub(candidate.dimension);
             let variance = candidate.loss / freedom.max(1) as f64;
             let found = 3 * freedom > entries && variance <= SMALL * self.sketch.square() / entries as f64;
-            if candidate.loss > GAIN * known {
+            if candidate.loss >= GAIN * known || self.exact(candidate.loss) {
                 let candidate = if found { self.lowered(candidate, level)?.0 } else { candidate };
                 return Ok((candidate, found));
             }

@@ -53,7 +53,7 @@ pub(super) struct Candidate {
 pub(super) struct Race {
     /// The best candidate of each rank level seen, lowest rank first.
     pub(super) candidates: Vec<Candidate>,
-    /// There is one candidate, and it is as good as the data can tell.
+    /// The last candidate is as good as the data can tell, unless that of one rank less predicts better.
     pub(super) certain: bool,
     /// Values of the sketch.
     entries: usize,
@@ -134,7 +134,15 @@ pub(super) fn race<'a, 'b>(
         let crowded = |candidate: &Candidate| !telling(judge, candidate.dimension);
         track.best[..cap].iter_mut().for_each(|best| *best = best.take_if(|c| !crowded(c)));
     }
-    let candidates = winner.map_or_else(|| track.best.into_iter().flatten().collect(), |winner| vec![winner]);
+    let candidates = match winner {
+        // Without a judge the rank is not certain: a rank more fits noise better than its dimension tells.
+        Some(winner) if judge.is_none() => {
+            let level = winner.train.ranks().into_iter().max().unwrap_or(1);
+            track.best[level.saturating_sub(1)].take().into_iter().chain([winner]).collect()
+        }
+        Some(winner) => vec![winner],
+        None => track.best.into_iter().flatten().collect(),
+    };
     Ok(Race { candidates, certain, entries })
 }
 
