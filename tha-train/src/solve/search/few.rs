@@ -7,6 +7,7 @@ use super::super::count::dimension;
 use super::super::direct;
 use super::super::directions::{self, Directions};
 use super::super::frame::{Entered, change_slices};
+use super::super::log::StepKind;
 use super::super::normal::Rows;
 use super::super::{Options, Problem, SolveError};
 use super::{Candidate, HASTY, SAME, SMALL, Track, race};
@@ -23,6 +24,8 @@ const STARTS: usize = 6;
 const RESTARTS: usize = 6;
 /// Holds the directions back that are fitted to noise while the others are not yet found.
 const RIDGE: f64 = 1e-2;
+/// So much larger than that of a rank more, a loss may still be that of the truth: the rank more fits noise.
+const NEARLY: f64 = 4.0;
 /// A round that leaves more of the loss than this gains nothing.
 const GAIN: f64 = 0.7;
 
@@ -79,7 +82,7 @@ impl Track<'_, '_> {
             let variance = candidate.loss / freedom.max(1) as f64;
             let found = 3 * freedom > entries && variance <= SMALL * self.sketch.square() / entries as f64;
             if candidate.loss >= GAIN * known || self.exact(candidate.loss) {
-                let candidate = if found { self.lowered(candidate, level)?.0 } else { candidate };
+                let candidate = if found { self.found(candidate, level)? } else { candidate };
                 return Ok((candidate, found));
             }
             known = candidate.loss;
@@ -88,6 +91,20 @@ impl Track<'_, '_> {
                 basis = directions::beyond(rows, &candidate.train, &basis);
             }
         }
+    }
+
+    /// The candidate at the rank it needs. Lower ones that fit nearly as well are left among the best of their level.
+    fn found(&mut self, candidate: Candidate, level: usize) -> Result<Candidate, SolveError> {
+        let (candidate, reached) = self.lowered(candidate, level)?;
+        let mut known = candidate.loss;
+        for level in (2..reached).rev() {
+            let near = self.best[level].as_ref().filter(|best| best.loss <= NEARLY * known);
+            let Some(Candidate { train, loss, .. }) = near.cloned() else { break };
+            known = loss;
+            let Some(train) = self.reduced(&train, &self.ranks(level - 1)) else { break };
+            self.descended(train, StepKind::Reduction, level - 1, HASTY)?;
+        }
+        Ok(candidate)
     }
 
     /// The best train that sees x through the columns of `basis`.

@@ -53,7 +53,7 @@ pub(super) struct Candidate {
 pub(super) struct Race {
     /// The best candidate of each rank level seen, lowest rank first.
     pub(super) candidates: Vec<Candidate>,
-    /// The last candidate is as good as the data can tell, unless that of one rank less predicts better.
+    /// The last candidate is as good as the data can tell, unless one of lower rank predicts better.
     pub(super) certain: bool,
     /// Values of the sketch.
     entries: usize,
@@ -138,7 +138,7 @@ pub(super) fn race<'a, 'b>(
         // Without a judge the rank is not certain: a rank more fits noise better than its dimension tells.
         Some(winner) if judge.is_none() => {
             let level = winner.train.ranks().into_iter().max().unwrap_or(1);
-            track.best[level.saturating_sub(1)].take().into_iter().chain([winner]).collect()
+            track.best.drain(..level).flatten().chain([winner]).collect()
         }
         Some(winner) => vec![winner],
         None => track.best.into_iter().flatten().collect(),
