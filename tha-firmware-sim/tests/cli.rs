@@ -127,36 +127,49 @@ fn watch_in_plain_lines() {
 #[cfg(target_os = "linux")]
 fn watch_gives_the_terminal_back() {
     use std::io::{Read, Write};
-    use std::process::Stdio;
+    use std::process::{ChildStdout, Stdio};
+    if Command::new("script").arg("--version").output().is_err() {
+        println!("note: script is not installed; skipped");
+        return;
+    }
     let bench = Bench::new();
     let program = env!("CARGO_BIN_EXE_tha-firmware-sim");
-    let line = format!("timeout --foreground 60 sh -c 'echo $$ > pid; exec \"{program}\" watch m.tha d.csv'");
-    // Two keys and two signals.
-    for (end, code) in [("q", 0), ("\x03", 0), ("TERM", 143), ("HUP", 129)] {
-        let mut command = Command::new("script");
-        command.current_dir(bench.folder.path()).args(["-qec", &line, "/dev/null"]).env("TERM", "xterm");
-        let Ok(mut script) = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() else {
-            println!("note: script is not installed; skipped");
-            return;
-        };
-        let (mut keys, mut screen) = (script.stdin.take().unwrap(), script.stdout.take().unwrap());
-        let (mut shown, mut bytes) = (Vec::new(), [0; 4096]);
-        // Ctrl-C is a key only once the terminal is the program's.
-        while !text(&shown).contains("\x1b[?1049h") {
+    // The shell stays until what it printed is read: `script` drops what comes late once its child has ended.
+    let line = format!(
+        "before=$(stty -g); sh -c 'echo $$ > pid; exec \"{program}\" watch m.tha d.csv'; code=$?; \
+         test \"$before\" = \"$(stty -g)\" || code=99; echo the end; read key; exit $code"
+    );
+    let read_to = |mark: &str, screen: &mut ChildStdout, shown: &mut Vec<u8>| {
+        let mut bytes = [0; 4096];
+        while !text(shown).contains(mark) {
             let read = screen.read(&mut bytes).unwrap();
-            assert!(read > 0, "{}", text(&shown));
+            assert!(read > 0, "no {mark:?} in {}", text(shown));
             shown.extend(&bytes[..read]);
         }
+    };
+    // Two keys and two signals.
+    for (end, code) in [("q", 0), ("\x03", 0), ("TERM", 143), ("HUP", 129)] {
+        let mut command = Command::new("timeout");
+        command.args(["--foreground", "60", "script", "-qec", &line, "/dev/null"]).env("TERM", "xterm");
+        command.current_dir(bench.folder.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut script = command.spawn().unwrap();
+        let (mut keys, mut screen) = (script.stdin.take().unwrap(), script.stdout.take().unwrap());
+        let mut shown = Vec::new();
+        // Ctrl-C is a key only once the terminal is the program's.
+        read_to("\x1b[?1049h", &mut screen, &mut shown);
         if code == 0 {
             keys.write_all(end.as_bytes()).unwrap();
         } else {
             let pid = std::fs::read_to_string(bench.path("pid")).unwrap();
             assert!(Command::new("kill").args(["-s", end, pid.trim()]).status().unwrap().success());
         }
-        screen.read_to_end(&mut shown).unwrap();
+        read_to("the end", &mut screen, &mut shown);
+        keys.write_all(b"\n").unwrap();
         assert_eq!(script.wait().unwrap().code(), Some(code), "{end:?}");
         let shown = text(&shown);
-        assert!(shown.contains("\x1b[?1049l") && shown.ends_with("\x1b[?25h"), "{end:?}");
+        let given_back = |taken: &str, back: &str| shown.rfind(back) >= shown.rfind(taken);
+        assert!(given_back("\x1b[?1049h", "\x1b[?1049l"), "{end:?}: {shown}");
+        assert!(given_back("\x1b[?25l", "\x1b[?25h"), "{end:?}: {shown}");
     }
 }
 

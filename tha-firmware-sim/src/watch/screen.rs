@@ -60,11 +60,9 @@ impl View {
 /// What the terminal says.
 pub fn show(playback: &mut Playback<'_>, speed: f64) -> std::io::Result<()> {
     let ending = Ending::keep()?;
-    let result = ratatui::try_init().and_then(|mut terminal| {
-        let result = play(&mut terminal, playback, speed, &ending);
-        ratatui::restore();
-        result
-    });
+    let result = ratatui::try_init().and_then(|mut terminal| play(&mut terminal, playback, speed, &ending));
+    // Also when it was begun and not finished. Where there is no terminal there is nothing to give back.
+    let _ = ratatui::try_restore();
     ending.release();
     result
 }

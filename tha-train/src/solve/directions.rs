@@ -23,7 +23,7 @@ const CLEAR: f64 = 1.05;
 /// Rows per task.
 const ROWS: usize = 16 * BLOCK;
 /// Multiplications at which the third moment is too expensive.
-const EXPENSIVE: f64 = 1e12;
+const EXPENSIVE: f64 = 5e11;
 /// Directions beyond those of a train at most.
 pub(super) const BEYOND: usize = 5;
 
@@ -86,14 +86,15 @@ impl<'a> Directions<'a> {
     /// The same by the third moment.
     pub(super) fn cubic(&self, most: usize) -> Option<DMatrix<f64>> {
         let (count, q) = (self.x.nrows(), self.x.ncols());
-        if 4.0 * (count * count * q) as f64 > EXPENSIVE {
+        if 2.0 * (count * count * q) as f64 > EXPENSIVE {
             return None;
         }
         let pairs = mean(count, (q, q), |at, rows| {
             let x = self.x.rows(at, rows);
             let rest = self.rest.rows(at, rows).into_owned();
             let mut right = DMatrix::zeros(rows, q);
-            for other in (0..count).step_by(ROWS) {
+            // Every pair of rows once: the transpose is the other half.
+            for other in (at..count).step_by(ROWS) {
                 let size = ROWS.min(count - other);
                 let (others, rests) = (self.x.rows(other, size), self.rest.rows(other, size));
                 let mut kernel = DMatrix::zeros(rows, size);
@@ -103,6 +104,7 @@ impl<'a> Directions<'a> {
                 kernel.iter_mut().zip(signs.iter()).for_each(|(k, r)| *k = (*k * *k - q as f64) * r);
                 if other == at {
                     (0..rows).for_each(|i| kernel[(i, i)] = 0.0);
+                    kernel *= 0.5;
                 }
                 add_product(view_mut(&mut right), view(&kernel), view(&others));
             }
@@ -110,7 +112,7 @@ impl<'a> Directions<'a> {
             set_product(view_mut(&mut part), view(&x).transpose(), view(&right));
             part
         });
-        let (values, vectors) = symmetric_eigen(&pairs)?;
+        let (values, vectors) = symmetric_eigen(&(&pairs + pairs.transpose()))?;
         // Only noise makes eigenvalues negative, and as large ones on the other side.
         let edge = -CLEAR * values[0].min(0.0);
         let standing = values.iter().rev().take_while(|v| **v > edge).count();

@@ -72,12 +72,14 @@ fn choose(
         return Ok(best.expect("a race has candidates").1);
     }
     // What predicts new rows as well as its residual promises needs no penalty, where that is small or has many rows.
-    let score = |candidate: &Candidate| judge.map_or(0.0, |judge| loss(&candidate.train, judge));
     let best = match judge {
-        Some(_) if race.certain => race.candidates.iter().min_by(|a, b| score(a).total_cmp(&score(b))),
-        _ => None,
+        Some(judge) if race.certain => {
+            let by_loss =
+                |a: &&Candidate, b: &&Candidate| loss(&a.train, judge).total_cmp(&loss(&b.train, judge));
+            race.candidates.iter().min_by(by_loss).expect("a race has candidates")
+        }
+        _ => race.best(),
     };
-    let best = best.unwrap_or_else(|| race.best());
     let chosen = ladder.polish(best.train.clone(), rows, 0.0)?;
     let many = 20 * best.dimension < rows.entries();
     let small = rows.loss(&chosen.train) <= SMALL * rows.square();

@@ -131,8 +131,9 @@ pub(super) fn race<'a, 'b>(
     if let Some(judge) = judge
         && track.arrived(cap)
     {
-        let crowded = |candidate: &Candidate| !telling(judge, candidate.dimension);
-        track.best[..cap].iter_mut().for_each(|best| *best = best.take_if(|c| !crowded(c)));
+        for best in &mut track.best[..cap] {
+            best.take_if(|candidate| !telling(judge, candidate.dimension));
+        }
     }
     let candidates = match winner {
         // Without a judge the rank is not certain: a rank more fits noise better than its dimension tells.
