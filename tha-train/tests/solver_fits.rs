@@ -37,19 +37,30 @@ fn residual(train: &TensorTrain, x: &DMatrix<f64>, y: &DMatrix<f64>) -> f64 {
 #[test]
 fn the_ladder_finds_networks_of_rank_two_exactly() {
     for (seed, q, degree, outputs) in [(1, 6, 3, 1), (2, 9, 3, 1), (3, 9, 3, 2), (4, 17, 3, 1)] {
-        let mut draws = Draws(seed * 7919);
-        let truth = network(outputs, q, &vec![2; degree - 1], &mut draws);
-        let (x, fresh) = (rows(1500, q, &mut draws), rows(500, q, &mut draws));
-        let (y, wanted) = (truth.evaluate(&x), truth.evaluate(&fresh));
-        let judge = rows(300, q, &mut draws);
-        let judged = truth.evaluate(&judge);
-        let options = Options { degree, ..Options::default() };
-        let found =
-            fit(&Problem { x: &x, y: &y }, Some(&Problem { x: &judge, y: &judged }), &options, &Silent)
-                .unwrap();
-        assert!(residual(&found.train, &fresh, &wanted) < 1e-9, "seed {seed}: {}", found.train_residual);
-        assert!(found.train.ranks().iter().all(|r| *r <= 4));
+        exactly(seed, q, outputs, &vec![2; degree - 1], 4);
     }
+}
+
+#[test]
+fn networks_whose_rank_is_the_cap_are_found_exactly() {
+    for (seed, q, ranks) in [(1, 9, [4; 2].as_slice()), (2, 17, &[3; 2]), (3, 13, &[3; 3]), (4, 13, &[3; 3])]
+    {
+        exactly(seed, q, 1, ranks, ranks[0]);
+    }
+}
+
+fn exactly(seed: u64, q: usize, outputs: usize, ranks: &[usize], max_rank: usize) {
+    let mut draws = Draws(seed * 7919);
+    let truth = network(outputs, q, ranks, &mut draws);
+    let (x, fresh) = (rows(1000 * ranks.len() - 500, q, &mut draws), rows(500, q, &mut draws));
+    let (y, wanted) = (truth.evaluate(&x), truth.evaluate(&fresh));
+    let judge = rows(300, q, &mut draws);
+    let judged = truth.evaluate(&judge);
+    let options = Options { degree: ranks.len() + 1, max_rank, ..Options::default() };
+    let judge = Problem { x: &judge, y: &judged };
+    let found = fit(&Problem { x: &x, y: &y }, Some(&judge), &options, &Silent).unwrap();
+    assert!(residual(&found.train, &fresh, &wanted) < 1e-9, "seed {seed}: {}", found.train_residual);
+    assert!(found.train.ranks().iter().all(|r| *r <= max_rank));
 }
 
 #[test]

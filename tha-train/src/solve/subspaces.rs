@@ -57,12 +57,12 @@ impl Polynomial {
         Self { tensors: tensors.collect(), q, degree }
     }
 
-    /// Clearly more equations than unknowns: a subspace of this codimension is no accident.
-    pub(super) fn special(&self, codimension: usize) -> bool {
+    /// More equations than unknowns: a subspace of this codimension is no accident. Clearly more, unless the polynomial is
+    /// `exact`.
+    pub(super) fn special(&self, codimension: usize, exact: bool) -> bool {
         let free = self.q.saturating_sub(codimension);
-        free > 0
-            && self.degree > 2
-            && self.tensors.len() * monomials(free, self.degree) >= 2 * codimension * free
+        let (equations, unknowns) = (self.tensors.len() * monomials(free, self.degree), codimension * free);
+        free > 0 && self.degree > 2 && (equations >= 2 * unknowns || exact && equations > unknowns)
     }
 
     /// Descends from a random subspace.
@@ -178,7 +178,7 @@ mod tests {
         let train = TensorTrain::random(1, q, &[2, 2, 2], &mut normal);
         let dense = symmetric(&train.to_dense(), q, degree);
         let polynomial = Polynomial::new(&dense, q, degree);
-        assert!(polynomial.special(2));
+        assert!(polynomial.special(2, false));
         let ends = [crate::tt::unfold(&train.cores[0]), crate::tt::unfold(&train.cores[3])];
         let ends = ends.map(|forms| Subspace { basis: complement(&qr(&forms).0), level: 0.0 });
         let found: Vec<_> =

@@ -10,6 +10,8 @@ use std::collections::HashSet;
 /// Starts of the search for subspaces, per start of the race and rank above one, and how many of those found are paired.
 const SUBSPACES: usize = 12;
 const LIKELY: usize = 6;
+/// Where the direct solution is exact, so many times longer is searched before the first is found.
+const PATIENCE: usize = 4;
 /// Where the direct solution is known no better than this, its zeros are those of the noise.
 const BLURRED: f64 = 0.1;
 
@@ -27,7 +29,9 @@ impl Track<'_, '_> {
             return Ok(None);
         }
         let promising = 2.0 * judge.variance.max(EXACT) * self.sketch.entries() as f64;
-        for rank in (2..=self.options.max_rank).filter(|rank| polynomial.special(*rank)) {
+        let exact = judge.variance <= NEGLIGIBLE;
+        for rank in (2..=self.options.max_rank).filter(|rank| polynomial.special(*rank, exact)) {
+            let tries = if exact { PATIENCE * rank } else { rank };
             let mut found: Vec<(usize, Subspace)> = Vec::new();
             let mut tried = HashSet::new();
             let mut rest: Vec<(f64, TensorTrain)> = Vec::new();
@@ -44,7 +48,7 @@ impl Track<'_, '_> {
                     }
                 }
                 found.sort_by(|a, b| a.1.level.total_cmp(&b.1.level));
-                if found.is_empty() && round + 1 >= rank {
+                if found.is_empty() && round + 1 >= tries {
                     break;
                 }
                 // The middle, or the rest of the train, tells at once which are worth a descent.

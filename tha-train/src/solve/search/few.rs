@@ -95,7 +95,7 @@ impl Track<'_, '_> {
 
     /// The candidate at the rank it needs. Lower ones that fit nearly as well are left among the best of their level.
     fn found(&mut self, candidate: Candidate, level: usize) -> Result<Candidate, SolveError> {
-        let (candidate, reached) = self.lowered(candidate, level)?;
+        let (candidate, _, reached) = self.lowered(candidate, level)?;
         let mut known = candidate.loss;
         for level in (2..reached).rev() {
             let near = self.best[level].as_ref().filter(|best| best.loss <= NEARLY * known);

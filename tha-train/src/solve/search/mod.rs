@@ -6,8 +6,10 @@
 //! is that of the direct least-squares solution, is at the global optimum for all that the data can tell, and the race
 //! ends.
 
+mod above;
 mod ends;
 mod few;
+mod grown;
 
 use super::als;
 use super::count::{dimension, useful_ranks};
@@ -27,8 +29,9 @@ const ROWS_PER_DIMENSION: f64 = 3.0;
 const EXACT: f64 = 1e-16;
 /// Keeps the gauge from drifting while the race lasts.
 const RACE_RIDGE: f64 = 1e-13;
-/// Degrees above this grow from rank one.
+/// Degrees above this grow from rank one; of those above the second nothing else is tried.
 const GROWN: usize = 4;
+const LONG: usize = 6;
 /// Relative squared residual beyond the accuracy of any measurement.
 const NEGLIGIBLE: f64 = 1e-10;
 /// Relative squared residual that local minima do not reach by misfit alone.
@@ -101,17 +104,18 @@ pub(super) fn race<'a, 'b>(
     let (q, outputs, cap) = (problem.x.ncols(), problem.y.ncols(), options.max_rank);
     let most = dimension(&options.start_ranks(outputs, q, cap), outputs, q);
     let stride = ((problem.y.len() as f64 / (ROWS_PER_DIMENSION * most as f64)) as usize).max(1);
-    let indices: Vec<usize> = (0..problem.x.nrows()).step_by(stride).collect();
+    let (mut sketch, x, y) = sampled(problem, stride);
     // Where all rows are condensed to no more than a third of the sketch, they are the sketch; also where noise or misfit
     // would mislead few rows.
-    let few =
-        judge.is_some_and(|judge| 3 * judge.dimension <= indices.len() * outputs || judge.variance > SMALL);
-    let sketch = if few && all.are_condensed() { all.clone() } else { Rows::new(problem, stride) };
+    let few = judge.is_some_and(|judge| 3 * judge.dimension <= y.len() || judge.variance > SMALL);
+    if few && all.are_condensed() {
+        sketch = all.clone();
+    }
     let mut track = Track {
         problem,
         sketch,
-        x: problem.x.select_rows(&indices),
-        y: problem.y.select_rows(&indices),
+        x,
+        y,
         all,
         judge,
         options,
@@ -172,7 +176,10 @@ impl Track<'_, '_> {
             return Ok(winner);
         }
         if self.options.degree > GROWN {
-            return self.grow();
+            let winner = self.grow()?;
+            if winner.is_some() || self.options.degree > LONG {
+                return Ok(winner);
+            }
         }
         let below = cap.saturating_sub(1).max(1);
         // A small cap leaves no room to come down from.
@@ -195,59 +202,22 @@ impl Track<'_, '_> {
                 break;
             }
         }
-        // None came near: many inputs make long plateaus, so the best start gets the time to cross them.
-        if let Some(best) = self.best[cap].clone()
-            && self.judge.is_none()
-            && best.loss > SMALL * self.sketch.square()
-        {
+        let near = |best: &Candidate| best.loss <= SMALL * self.sketch.square();
+        let done = match self.judge {
+            Some(_) => self.arrived(cap),
+            None => self.best[cap].as_ref().is_some_and(near),
+        };
+        if done {
+            return Ok(None);
+        }
+        if let Some(winner) = self.start_above()? {
+            return Ok(Some(winner));
+        }
+        // Many inputs make long plateaus, so the best start gets the time to cross them.
+        if let Some(best) = self.best[cap].clone() {
             self.descended(best.train, StepKind::Start(self.starts), cap, PATIENT)?;
         }
         Ok(None)
-    }
-
-    /// Long trains: a product of many random matrices is no start. The best of several trains of rank one is widened
-    /// step by step, until that no longer pays or the residual is beyond the accuracy of any measurement.
-    fn grow(&mut self) -> Result<Option<Candidate>, SolveError> {
-        let mut best: Option<Candidate> = None;
-        for _ in 0..self.options.restarts {
-            let train = self.random(&self.ranks(1));
-            let candidate = self.start(train, 1)?;
-            if best.as_ref().is_none_or(|b| candidate.loss < b.loss) {
-                best = Some(candidate);
-            }
-        }
-        let mut candidate = best.expect("at least one start");
-        for level in 2..=self.options.max_rank {
-            if candidate.loss <= NEGLIGIBLE * self.sketch.square() {
-                return Ok(Some(candidate));
-            }
-            let train = self.widened(&candidate.train, &self.ranks(level));
-            let wider = self.start(train, level)?;
-            if self.compatible(&candidate, &wider) {
-                break;
-            }
-            candidate = wider;
-        }
-        Ok((candidate.loss <= NEGLIGIBLE * self.sketch.square()).then_some(candidate))
-    }
-
-    /// The train with wider bonds, the new entries small and random.
-    fn widened(&mut self, train: &TensorTrain, ranks: &[usize]) -> TensorTrain {
-        let mut wide = TensorTrain::zeros(self.outputs, train.q(), ranks);
-        for (to, from) in wide.cores.iter_mut().zip(&train.cores) {
-            let square: f64 = from.data.iter().map(|v| v * v).sum();
-            let size = 0.1 * (square / from.data.len() as f64).sqrt();
-            for a in 0..to.left {
-                for i in 0..to.q {
-                    for b in 0..to.right {
-                        let old = a < from.left && b < from.right;
-                        to.data[(a * to.q + i) * to.right + b] =
-                            if old { from.get(a, i, b) } else { size * self.draws.draw() };
-                    }
-                }
-            }
-        }
-        wide
     }
 
     fn ranks(&self, cap: usize) -> Vec<usize> {
@@ -271,11 +241,13 @@ impl Track<'_, '_> {
             // Not there yet, but too close to give up at the usual pace.
             candidate = self.descended(candidate.train, StepKind::Start(self.starts - 1), level, PATIENT)?;
         }
-        let (candidate, reached) = self.lowered(candidate, level)?;
+        let (candidate, from, reached) = self.lowered(candidate, level)?;
         // Coming down from a local minimum of a misfit proves nothing.
-        let proven = reached < level && candidate.loss <= SMALL * self.sketch.square();
+        let proven = reached < from && candidate.loss <= SMALL * self.sketch.square();
         if self.as_good_as_any(&candidate, proven)
-            && (reached < level.max(self.options.max_rank) || self.exact(candidate.loss))
+            && (reached < level.max(self.options.max_rank)
+                || self.exact(candidate.loss)
+                || self.judge.is_some_and(|judge| judge.variance <= NEGLIGIBLE))
             && reached <= self.options.max_rank
         {
             return Ok(Some(candidate));
@@ -283,19 +255,27 @@ impl Track<'_, '_> {
         Ok(None)
     }
 
-    /// Reduces the rank for as long as the loss stays compatible; gives the level reached.
-    fn lowered(&mut self, mut candidate: Candidate, level: usize) -> Result<(Candidate, usize), SolveError> {
-        let mut reached = level;
+    /// Reduces the rank to the cap, and on for as long as the loss stays compatible; gives the level from which it was
+    /// so and the level reached.
+    fn lowered(
+        &mut self,
+        mut candidate: Candidate,
+        level: usize,
+    ) -> Result<(Candidate, usize, usize), SolveError> {
+        let (mut from, mut reached) = (level, level);
         while reached > 1 {
             let Some(train) = self.reduced(&candidate.train, &self.ranks(reached - 1)) else { break };
             let lower = self.descended(train, StepKind::Reduction, reached - 1, HASTY)?;
             if !self.compatible(&lower, &candidate) {
-                break;
+                if reached <= self.options.max_rank {
+                    break;
+                }
+                from = reached - 1;
             }
             candidate = lower;
             reached -= 1;
         }
-        Ok((candidate, reached))
+        Ok((candidate, from, reached))
     }
 
     /// The best of a level is the direct solution, for all that the data can tell.
@@ -418,6 +398,12 @@ impl Track<'_, '_> {
         }
         excess(self.descent.loss) <= spare
     }
+}
+
+/// Every so many rows of a problem.
+fn sampled<'a>(problem: &'a Problem, stride: usize) -> (Rows<'a>, DMatrix<f64>, DMatrix<f64>) {
+    let indices: Vec<usize> = (0..problem.x.nrows()).step_by(stride).collect();
+    (Rows::new(problem, stride), problem.x.select_rows(&indices), problem.y.select_rows(&indices))
 }
 
 /// The direct solution has enough dimensions more to tell a good fit from an accident.
