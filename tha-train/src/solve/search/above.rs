@@ -5,7 +5,7 @@
 
 use super::super::SolveError;
 use super::super::count::dimension;
-use super::{Candidate, Track, sampled};
+use super::{Candidate, ENOUGH, Track, sampled};
 
 /// Rows per dimension of the largest model, as far as there are so many, and at least.
 const ROWS: usize = 4;
@@ -23,7 +23,7 @@ impl Track<'_, '_> {
             return Ok(None);
         };
         // Of quadratic networks random starts find nearly all; where several agree there is nothing else to find.
-        if self.options.degree < 3 || self.agreeing[cap] > 2 {
+        if self.options.degree < 3 || self.agreeing[cap] >= ENOUGH {
             return Ok(None);
         }
         if self.judge.is_none() {

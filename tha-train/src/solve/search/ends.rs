@@ -3,7 +3,7 @@
 use super::super::direct::Judge;
 use super::super::subspaces::{Polynomial, Subspace};
 use super::super::{SolveError, als, quartic};
-use super::{Candidate, EXACT, GROWN, NEGLIGIBLE, RACE_RIDGE, Track};
+use super::{Candidate, ENOUGH, EXACT, GROWN, NEGLIGIBLE, RACE_RIDGE, Track};
 use crate::tt::{Core, TensorTrain};
 use std::collections::HashSet;
 
@@ -49,6 +49,9 @@ impl Track<'_, '_> {
                 }
                 found.sort_by(|a, b| a.1.level.total_cmp(&b.1.level));
                 if found.is_empty() && round + 1 >= tries {
+                    break;
+                }
+                if self.agreeing[rank] >= ENOUGH {
                     break;
                 }
                 // The middle, or the rest of the train, tells at once which are worth a descent.

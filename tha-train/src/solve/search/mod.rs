@@ -40,6 +40,8 @@ pub(super) const SMALL: f64 = 1e-3;
 const TELLING: usize = 10;
 /// Losses this close, relatively, are those of the same minimum.
 const SAME: f64 = 0.02;
+/// So many descents to the same minimum have found what there is to find.
+const ENOUGH: usize = 3;
 /// Steps of a descent at most, and the ratio of successive losses above which it ends.
 const HASTY: (usize, f64) = (40, 0.98);
 const PATIENT: (usize, f64) = (100, 0.999);
@@ -165,10 +167,12 @@ impl Track<'_, '_> {
             }
             return Ok(None);
         }
-        if let Some(judge) = self.judge
-            && let Some(winner) = self.start_from_subspaces(judge)?
-        {
-            return Ok(Some(winner));
+        if let Some(judge) = self.judge {
+            let winner = self.start_from_subspaces(judge)?;
+            // Where even the direct solution misses a part, the rank has little to say: no more is spent on it.
+            if winner.is_some() || judge.variance > SMALL && self.agreeing[cap] >= ENOUGH {
+                return Ok(winner);
+            }
         }
         if self.judge.is_none()
             && let ControlFlow::Break(winner) = self.start_from_directions()?
@@ -204,7 +208,7 @@ impl Track<'_, '_> {
         }
         let near = |best: &Candidate| best.loss <= SMALL * self.sketch.square();
         let done = match self.judge {
-            Some(_) => self.arrived(cap),
+            Some(judge) => judge.variance > SMALL || self.arrived(cap),
             None => self.best[cap].as_ref().is_some_and(near),
         };
         if done {
@@ -214,7 +218,7 @@ impl Track<'_, '_> {
             return Ok(Some(winner));
         }
         // Many inputs make long plateaus, so the best start gets the time to cross them.
-        if let Some(best) = self.best[cap].clone() {
+        if let Some(best) = self.best[cap].clone().filter(|_| self.judge.is_none()) {
             self.descended(best.train, StepKind::Start(self.starts), cap, PATIENT)?;
         }
         Ok(None)
