@@ -3,7 +3,7 @@
 use super::super::direct::Judge;
 use super::super::subspaces::{Polynomial, Subspace};
 use super::super::{SolveError, als, quartic};
-use super::{Candidate, ENOUGH, EXACT, GROWN, NEGLIGIBLE, RACE_RIDGE, Track};
+use super::{Candidate, ENOUGH, EXACT, GROWN, NEGLIGIBLE, RACE_RIDGE, SMALL, Track};
 use crate::tt::{Core, TensorTrain};
 use std::collections::HashSet;
 
@@ -51,7 +51,8 @@ impl Track<'_, '_> {
                 if found.is_empty() && round + 1 >= tries {
                     break;
                 }
-                if self.agreeing[rank] >= ENOUGH {
+                // Where even the direct solution misses a part, its zeros have little to say.
+                if judge.variance > SMALL && self.agreeing[rank] >= ENOUGH {
                     break;
                 }
                 // The middle, or the rest of the train, tells at once which are worth a descent.
