@@ -197,8 +197,7 @@ impl Track<'_, '_> {
             if let Some(winner) = self.come_down(train, level)? {
                 return Ok(Some(winner));
             }
-            let small = |best: &Candidate| best.loss <= SMALL * self.sketch.square();
-            if self.judge.is_none() && self.agreeing[cap] > 1 && self.best[cap].as_ref().is_some_and(small) {
+            if self.judge.is_none() && self.agreeing[cap] > 1 && self.near(cap) {
                 break;
             }
             // At the direct solution itself more starts can only make it smaller: a few are enough.
@@ -206,10 +205,9 @@ impl Track<'_, '_> {
                 break;
             }
         }
-        let near = |best: &Candidate| best.loss <= SMALL * self.sketch.square();
         let done = match self.judge {
             Some(judge) => judge.variance > SMALL || self.arrived(cap),
-            None => self.best[cap].as_ref().is_some_and(near),
+            None => self.near(cap),
         };
         if done {
             return Ok(None);
@@ -287,6 +285,11 @@ impl Track<'_, '_> {
         let (Some(best), Some(judge)) = (&self.best[level], self.judge) else { return false };
         let excess = (best.loss - judge.loss) / judge.variance.max(EXACT);
         self.sketch.are_condensed() && !telling(judge, best.dimension) && excess <= 1.0
+    }
+
+    /// The best of a level is no local minimum of a misfit.
+    fn near(&self, level: usize) -> bool {
+        self.best[level].as_ref().is_some_and(|best| best.loss <= SMALL * self.sketch.square())
     }
 
     /// The best of a lower level is as good as the best of a higher one.
