@@ -81,6 +81,11 @@ impl Model {
         &self.spec
     }
 
+    /// The model as its file holds it.
+    pub(crate) fn rounded(&self) -> Self {
+        Self::new(self.spec.clone())
+    }
+
     /// The columns of a data file that this model reads, with its outputs when they are to be compared.
     pub fn columns(&self, with_outputs: bool) -> Columns {
         Columns::Named {
@@ -119,8 +124,12 @@ impl Model {
 
     /// Compares the prediction with the outputs of the data, over all rows that have a whole window.
     pub fn evaluate(&self, data: &Dataset) -> Metrics {
-        let rows = data.scored_rows(self.spec.memory);
-        Metrics::new(&self.output_names(), &data.outputs_at(&rows), &self.predict(data, &rows))
+        self.evaluate_at(data, &data.scored_rows(self.spec.memory))
+    }
+
+    /// Compares the prediction with the outputs of the data at some rows.
+    pub fn evaluate_at(&self, data: &Dataset, rows: &[usize]) -> Metrics {
+        Metrics::new(&self.output_names(), &data.outputs_at(rows), &self.predict(data, rows))
     }
 
     /// Standardised lag windows of a head's inputs, clamped where the model says so.
@@ -147,8 +156,10 @@ impl Model {
 /// What a model file says beside its heads.
 #[derive(Clone, Debug)]
 pub struct Frame<'a> {
-    /// Names of the channels and the range of the inputs come from here.
+    /// Names of the channels come from here.
     pub data: &'a Dataset,
+    /// The rows that were fitted, in order; their windows give the training range of the inputs.
+    pub rows: &'a [usize],
     /// The standardisation the heads were fitted with.
     pub scaling: &'a Scaling,
     /// RMS residual of each output on data the model was not fitted to.
@@ -179,15 +190,30 @@ pub struct HeadPart<'a> {
 impl Frame<'_> {
     /// A model of the given heads; their coefficients are rounded to f32.
     pub fn model(&self, heads: &[HeadPart<'_>]) -> Model {
+        self.unrounded(heads).rounded()
+    }
+
+    /// The same before rounding: how good the fit is, not what the file loses.
+    pub(crate) fn unrounded(&self, heads: &[HeadPart<'_>]) -> Model {
+        Model { spec: self.spec(heads), trains: heads.iter().map(|part| part.train.clone()).collect() }
+    }
+
+    fn spec(&self, heads: &[HeadPart<'_>]) -> ModelSpec {
         let input = |((name, column), map): ((&String, &Vec<f64>), &InputMap)| {
-            let extreme =
-                |pick: fn(f64, f64) -> f64| column.iter().copied().reduce(pick).unwrap_or(0.0) as f32;
+            let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+            let mut next = 0;
+            for &row in self.rows {
+                for value in &column[next.max(row + 1 - self.memory)..=row] {
+                    (low, high) = (low.min(*value), high.max(*value));
+                }
+                next = row + 1;
+            }
             InputChannel {
                 name: name.clone(),
                 offset: map.offset,
                 gain: map.gain,
-                low: extreme(f64::min),
-                high: extreme(f64::max),
+                low: low as f32,
+                high: high as f32,
             }
         };
         let output = |(j, (name, map)): (usize, (&String, &OutputMap))| OutputChannel {
@@ -199,7 +225,7 @@ impl Frame<'_> {
         let narrow = |core: &Core| {
             build::Core::new(core.left, core.q, core.right, core.data.iter().map(|&v| v as f32).collect())
         };
-        Model::new(ModelSpec {
+        ModelSpec {
             inputs: self.data.inputs.iter().zip(&self.data.u).zip(&self.scaling.inputs).map(input).collect(),
             outputs: self.data.outputs.iter().zip(&self.scaling.outputs).enumerate().map(output).collect(),
             memory: self.memory,
@@ -219,7 +245,7 @@ impl Frame<'_> {
                 data_hash: self.data.fingerprint(),
                 note: self.note.clone(),
             },
-        })
+        }
     }
 }
 
@@ -247,6 +273,7 @@ mod tests {
         let train = TensorTrain { cores: vec![core([1.0, 1.0, 0.0]), core([1.0, 0.0, -1.0])] };
         let frame = Frame {
             data: &data,
+            rows: &[1, 2, 3, 4],
             scaling: &scaling,
             residual: &[0.25],
             memory: 2,

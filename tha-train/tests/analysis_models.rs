@@ -54,6 +54,7 @@ fn model(seed: u64, data: &Dataset, subsets: &[(&[usize], f64)], degree: usize) 
         .collect();
     let frame = Frame {
         data,
+        rows: &data.scored_rows(MEMORY),
         scaling: &scaling,
         residual: &[],
         memory: MEMORY,

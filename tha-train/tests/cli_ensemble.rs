@@ -85,18 +85,121 @@ fn combinations_rank_as_they_should() {
 }
 
 #[test]
-fn with_a_validation_file_there_is_nothing_left_to_refit() {
+fn a_validation_file_chooses_nothing_and_says_what_evaluate_says() {
     let folder = data("0.9");
+    let own = std::fs::read(folder.path().join("test.csv")).unwrap();
+    // Outputs that have nothing to do with the inputs: a file that took part in a choice would change it.
+    let shuffled: Vec<&str> = std::str::from_utf8(&own).unwrap().lines().collect();
+    let turned = |(t, line): (usize, &&str)| {
+        let y = shuffled[1 + (t + 500) % (shuffled.len() - 1)].rsplit(',').next().unwrap();
+        format!("{},{y}\n", line.rsplit_once(',').unwrap().0)
+    };
+    let text: String = shuffled[1..].iter().enumerate().map(turned).collect();
+    std::fs::write(folder.path().join("other.csv"), format!("{}\n{text}", shuffled[0])).unwrap();
     for combine in ["average", "stack", "additive"] {
-        let arguments = format!("--heads 4 --subset-size 3 --combine {combine} --val test.csv");
-        let model = |more: &str| {
-            let report = fit(&format!("{arguments}{more}"), folder.path());
+        let arguments = format!("--heads 4 --subset-size 3 --combine {combine}");
+        let heads = |file: &str| {
+            let report = fit(&format!("{arguments} --val {file}"), folder.path());
             let promised = report["val"]["relative_residual"].as_f64().unwrap();
-            assert!((residual(folder.path()) / promised - 1.0).abs() < 1e-4, "{combine}: {promised}");
-            std::fs::read(folder.path().join("m.tha")).unwrap()
+            let found = json(&["evaluate", "m.tha", file], folder.path());
+            let found = found["relative_residual"].as_f64().unwrap();
+            assert!((found / promised - 1.0).abs() < 1e-4, "{combine}: {promised}, {found}");
+            let heads = report["heads"].as_array().unwrap().iter();
+            heads.map(|head| (head["weight"].clone(), head["train_residual"].clone())).collect::<Vec<_>>()
         };
-        assert_eq!(model(""), model(" --no-refit"), "{combine}");
+        assert_eq!(heads("test.csv"), heads("other.csv"), "{combine}");
     }
+}
+
+/// Inputs and outputs drawn independently of each other, row by row, from a seeded generator.
+fn noise(inputs: usize, samples: usize, folder: &Path) {
+    let mut state = 88_172_645_463_325_252_u64;
+    let mut draw = || {
+        let mut sum = -6.0;
+        for _ in 0..12 {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            sum += (state >> 11) as f64 / (1_u64 << 53) as f64;
+        }
+        sum
+    };
+    let names: Vec<String> = (1..=inputs).map(|k| format!("u{k}")).collect();
+    let mut text = format!("{},y1\n", names.join(","));
+    for _ in 0..samples {
+        let row: Vec<String> = (0..=inputs).map(|_| draw().to_string()).collect();
+        text += &(row.join(",") + "\n");
+    }
+    std::fs::write(folder.join("train.csv"), text).unwrap();
+}
+
+#[test]
+fn noise_is_never_promised_to_be_predictable() {
+    let folder = tempfile::tempdir().unwrap();
+    noise(8, 1200, folder.path());
+    for more in [
+        "--heads 40 --subset-size 4",
+        "--heads 40 --subset-size 4 --folds 3",
+        "--heads 40 --subset-size 4 --combine stack",
+        "--heads 40 --subset-size 4 --combine additive --max-rank 2",
+        "--heads 40 --subset-size 4 --subsets adaptive",
+        "--subsets per-output --subset-size 4",
+        "--subsets per-output --subset-size 4 --folds 3",
+        "--seed 0",
+        "--folds 5",
+    ] {
+        let promised = fit(more, folder.path())["val"]["nrmse"][0].as_f64().unwrap();
+        assert!(promised > 0.98, "{more}: {promised}");
+    }
+}
+
+#[test]
+fn stacked_weights_stay_near_the_simplex_where_rows_are_few() {
+    let folder = synth("--channels 8 --rank 2 --samples 200 --seed 5 --noise 0.5 --correlation 0.7");
+    let report = fit("--heads 30 --subset-size 3 --combine stack --no-refit", folder.path());
+    let weights: Vec<f64> =
+        report["heads"].as_array().unwrap().iter().map(|head| head["weight"].as_f64().unwrap()).collect();
+    let size: f64 = weights.iter().map(|weight| weight.abs()).sum();
+    assert!(size < 2.0, "{weights:?}");
+    let promised = report["val"]["relative_residual"].as_f64().unwrap();
+    let found = residual(folder.path());
+    assert!(found < 1.5 * promised, "promised {promised}, found {found}");
+}
+
+#[test]
+fn the_hint_speaks_of_the_ensemble() {
+    let folder = synth("--channels 6 --rank 2 --samples 1500 --seed 2 --noise 0.05 --correlation 0.7");
+    let report = fit("--heads 12 --subset-size 3", folder.path());
+    let hint = report["ensemble"]["hint"].as_str().expect("the full model is better");
+    let words: Vec<&str> = hint.split([' ', ';']).collect();
+    let said: f64 = words[words.iter().position(|word| *word == "of").unwrap() + 1].parse().unwrap();
+    let ensemble = report["val"]["relative_residual"].as_f64().unwrap();
+    let heads = report["heads"].as_array().unwrap();
+    let alone = heads.iter().map(|head| head["val_residual"].as_f64().unwrap()).fold(f64::INFINITY, f64::min);
+    assert!((said / ensemble - 1.0).abs() < 0.25, "said {said}, the ensemble has {ensemble}: {hint}");
+    assert!(alone > 1.25 * ensemble, "the example tells heads from the ensemble: {alone}, {ensemble}");
+}
+
+#[test]
+fn the_range_policy_counts_in_every_figure() {
+    let folder = synth("--channels 2 --rank 2 --samples 400 --seed 5 --noise 0");
+    // Recorded at a hundredth of the amplitude, and a hundred times that for validation.
+    let wide = std::fs::read_to_string(folder.path().join("train.csv")).unwrap();
+    let scale = |line: &str| -> String {
+        let value = |text: &str| (text.parse::<f64>().unwrap() * 0.01).to_string();
+        let (u, y) = line.rsplit_once(',').unwrap();
+        let u: Vec<String> = u.split(',').map(value).collect();
+        format!("{},{y}\n", u.join(","))
+    };
+    let (head, rows) = wide.split_once('\n').unwrap();
+    let narrow: String = rows.lines().map(scale).collect();
+    std::fs::write(folder.path().join("narrow.csv"), format!("{head}\n{narrow}")).unwrap();
+    let train = ["fit", "narrow.csv", "--memory", "2", "--degree", "2", "--out", "m.tha"];
+    let clamped = [&train[..], &["--range", "clamp", "--val", "train.csv"]].concat();
+    let promised = json(&clamped, folder.path())["val"]["relative_residual"].as_f64().unwrap();
+    let found = json(&["evaluate", "m.tha", "train.csv"], folder.path());
+    let found = found["relative_residual"].as_f64().unwrap();
+    assert!(found > 0.1 && (promised / found - 1.0).abs() < 1e-4, "promised {promised}, found {found}");
 }
 
 #[test]
@@ -117,7 +220,7 @@ fn every_strategy_works_and_threads_do_not_matter() {
 #[test]
 fn budgets_are_kept() {
     let folder = data("0.9");
-    let free = fit("--heads 12 --subset-size 4 --combine stack", folder.path());
+    let free = fit("--heads 12 --subset-size 4 --combine additive", folder.path());
     for combine in ["average", "stack", "additive"] {
         let report = fit(
             &format!("--heads 12 --subset-size 4 --combine {combine} --budget-flash 2000"),

@@ -57,6 +57,7 @@ struct Candidate {
     model: Model,
     bytes: Vec<u8>,
     /// NRMSE on the validation samples and on the test file.
+    held_out: f64,
     validation: f64,
     test: f64,
     seconds: f64,
@@ -174,6 +175,7 @@ fn fit_all(seed: u64, data: &Synthetic, progress: &Progress) -> Result<Vec<Candi
             bytes: outcome.model.to_bytes()?,
             test: outcome.model.evaluate(&data.test).nrmse,
             model: outcome.model,
+            held_out: outcome.held_out.nrmse,
             validation: outcome.validation.nrmse,
             seconds: clock.elapsed().as_secs_f64(),
             analysis: None,
@@ -200,10 +202,10 @@ fn analyze(candidates: &mut [Candidate], data: &Dataset, progress: &Progress) ->
     Ok(())
 }
 
-/// The one with the least error on samples it was not fitted to.
+/// The one with the least error on the samples that are held out to choose on.
 fn best(candidates: &[Candidate]) -> usize {
     (0..candidates.len())
-        .min_by(|&a, &b| candidates[a].validation.total_cmp(&candidates[b].validation))
+        .min_by(|&a, &b| candidates[a].held_out.total_cmp(&candidates[b].held_out))
         .unwrap_or(0)
 }
 

@@ -278,7 +278,7 @@ impl ensemble::Watch for Watch<'_> {
     fn head(&self, k: usize, done: usize, of: usize, validation: f64, seconds: f64) {
         self.progress.now(|| {
             format!(
-                "head {}: validation residual {}; {done} of {of}, about {seconds:.0} s left",
+                "head {}: held-out residual {}; {done} of {of}, about {seconds:.0} s left",
                 k + 1,
                 figure(validation)
             )
@@ -287,12 +287,12 @@ impl ensemble::Watch for Watch<'_> {
 
     fn cycle(&self, cycle: usize, validation: f64) {
         self.course.cycle(validation);
-        self.progress.now(|| format!("cycle {cycle}: validation residual {}", figure(validation)));
+        self.progress.now(|| format!("cycle {cycle}: held-out residual {}", figure(validation)));
     }
 
     fn joint(&self, step: usize, validation: f64) {
         self.course.cycle(validation);
-        self.progress.now(|| format!("joint step {step}: validation residual {}", figure(validation)));
+        self.progress.now(|| format!("joint step {step}: held-out residual {}", figure(validation)));
     }
 
     fn stop(&self) -> bool {

@@ -37,9 +37,9 @@ pub(super) fn page(
 ) -> Result<String, CliError> {
     let mut seen = course.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let name = |(k, head): (usize, &crate::fit::HeadReport)| {
-        (format!("{}: {}", k + 1, head.inputs.join(" ")), head.val_residual)
+        Some((format!("{}: {}", k + 1, head.inputs.join(" ")), head.val_residual?))
     };
-    seen.heads = outcome.heads.iter().enumerate().map(name).collect();
+    seen.heads = outcome.heads.iter().enumerate().filter_map(name).collect();
     let file = |path: &Path| path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
     Ok(report::html(&Report {
         title: file(out),

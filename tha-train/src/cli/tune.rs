@@ -161,9 +161,9 @@ impl tune::Watch for Watch<'_> {
         let said = match result {
             Ok(trial) => {
                 if rung + 1 == of {
-                    *best = Some(best.map_or(trial.nrmse, |least: f64| least.min(trial.nrmse)));
+                    *best = Some(best.map_or(trial.held_out, |least: f64| least.min(trial.held_out)));
                 }
-                format!("validation NRMSE {}", figure(trial.nrmse))
+                format!("held-out NRMSE {}", figure(trial.held_out))
             }
             Err(error) => error.to_string(),
         };

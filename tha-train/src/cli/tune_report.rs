@@ -30,6 +30,7 @@ struct Failure {
 
 #[derive(Serialize)]
 pub(super) struct Entry {
+    held_out_nrmse: f64,
     nrmse: f64,
     relative_residual: f64,
     flash_bytes: usize,
@@ -52,6 +53,7 @@ impl Entry {
     fn new(args: &Args, point: &Point) -> Self {
         let Point { setting, trial, .. } = point;
         Self {
+            held_out_nrmse: trial.held_out,
             nrmse: trial.nrmse,
             relative_residual: trial.relative_residual,
             flash_bytes: trial.flash_bytes,
@@ -140,7 +142,19 @@ fn quoted(word: &str) -> String {
 /// The front in words, and what there is to say about the search.
 pub(super) fn words(args: &Args, tuning: &Tuning, report: &Report<'_>) -> String {
     let Found { front, recommended, .. } = report.found;
-    let head = ["", "NRMSE", "flash bytes", "MACs", "memory", "degree", "ranks", "heads", "combine", "front"];
+    let head = [
+        "",
+        "held out",
+        "NRMSE",
+        "flash bytes",
+        "MACs",
+        "memory",
+        "degree",
+        "ranks",
+        "heads",
+        "combine",
+        "front",
+    ];
     let mut rows = vec![head.map(String::from).to_vec()];
     for (k, entry) in front.iter().enumerate() {
         let ranks: Vec<String> = entry.ranks.iter().map(ToString::to_string).collect();
@@ -151,6 +165,7 @@ pub(super) fn words(args: &Args, tuning: &Tuning, report: &Report<'_>) -> String
         };
         rows.push(vec![
             format!("{}{}", k + 1, if *recommended == Some(k) { " *" } else { "" }),
+            figure(entry.held_out_nrmse),
             figure(entry.nrmse),
             entry.flash_bytes.to_string(),
             entry.macs_per_sample.to_string(),
@@ -172,7 +187,10 @@ pub(super) fn words(args: &Args, tuning: &Tuning, report: &Report<'_>) -> String
         text += "\n";
     }
     if let Some(k) = recommended {
-        text += &format!("recommended: {}, the smallest within 5 % of the least error\n", k + 1);
+        text += &format!(
+            "recommended: {}, the smallest within 5 % of the least error on the held-out samples; NRMSE is on others, which chose nothing\n",
+            k + 1
+        );
     }
     if let Some(hint) = &tuning.hint {
         text += &format!("hint: {hint}\n");

@@ -3,7 +3,7 @@
 //! Both parts are scored rows of the same data set. A window may reach back over the boundary: it then sees inputs of
 //! the other part, never its outputs.
 
-use super::{DataError, Dataset, scored};
+use super::{DataError, Dataset};
 
 /// Rows to train on and rows to validate on; disjoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,22 +15,21 @@ pub struct Split {
 }
 
 impl Split {
-    /// The last `fraction` of the scored rows of each record is for validation.
-    pub fn by_end(data: &Dataset, memory: usize, fraction: f64) -> Result<Self, DataError> {
+    /// Of the given rows, in order, the last `fraction` of those of each record is for validation.
+    pub fn by_end(data: &Dataset, rows: &[usize], fraction: f64) -> Result<Self, DataError> {
         let (mut train, mut validation) = (Vec::new(), Vec::new());
         for record in &data.records {
-            let rows = scored(&record.rows, memory);
-            let held_out = (rows.len() as f64 * fraction).round() as usize;
-            let boundary = rows.end - held_out;
-            train.extend(rows.start..boundary);
-            validation.extend(boundary..rows.end);
+            let first = rows.partition_point(|row| *row < record.rows.start);
+            let end = rows.partition_point(|row| *row < record.rows.end);
+            let boundary = end - ((end - first) as f64 * fraction).round() as usize;
+            train.extend(&rows[first..boundary]);
+            validation.extend(&rows[boundary..end]);
         }
         Self { train, validation }.checked(data, "another --val-fraction")
     }
 
-    /// All scored rows in `count` contiguous blocks of nearly equal length; each split validates on one of them.
-    pub fn folds(data: &Dataset, memory: usize, count: usize) -> Result<Vec<Self>, DataError> {
-        let rows = data.scored_rows(memory);
+    /// The given rows, in order, in `count` contiguous blocks of nearly equal length; each split validates on one of them.
+    pub fn folds(data: &Dataset, rows: &[usize], count: usize) -> Result<Vec<Self>, DataError> {
         let bound = |k: usize| k * rows.len() / count;
         (0..count)
             .map(|k| {
@@ -63,25 +62,32 @@ mod tests {
 
     #[test]
     fn the_end_of_each_record() {
-        let split = Split::by_end(&counting(&[11, 6]), 2, 0.2).unwrap();
-        assert_eq!(split.validation, [9, 10, 16]);
-        assert_eq!(split.train, [1, 2, 3, 4, 5, 6, 7, 8, 12, 13, 14, 15]);
-        assert!(Split::by_end(&counting(&[3]), 2, 0.2).unwrap_err().to_string().contains("validation"));
-        assert!(Split::by_end(&counting(&[3]), 2, 0.9).unwrap_err().to_string().contains("training"));
+        let split = |lengths: &[usize], fraction| {
+            let data = counting(lengths);
+            Split::by_end(&data, &data.scored_rows(2), fraction)
+        };
+        let whole = split(&[11, 6], 0.2).unwrap();
+        assert_eq!(whole.validation, [9, 10, 16]);
+        assert_eq!(whole.train, [1, 2, 3, 4, 5, 6, 7, 8, 12, 13, 14, 15]);
+        assert!(split(&[3], 0.2).unwrap_err().to_string().contains("validation"));
+        assert!(split(&[3], 0.9).unwrap_err().to_string().contains("training"));
+        let inner = Split::by_end(&counting(&[11, 6]), &whole.train, 0.25).unwrap();
+        assert_eq!((inner.train.len(), inner.validation), (9, vec![7, 8, 15]));
     }
 
     #[test]
     fn folds_cover_everything_once() {
         let data = counting(&[7, 6]);
-        let folds = Split::folds(&data, 3, 4).unwrap();
+        let rows = data.scored_rows(3);
+        let folds = Split::folds(&data, &rows, 4).unwrap();
         let mut all: Vec<usize> = folds.iter().flat_map(|fold| fold.validation.clone()).collect();
-        assert_eq!(all, data.scored_rows(3));
+        assert_eq!(all, rows);
         for fold in &folds {
             assert!(fold.validation.windows(2).all(|pair| pair[1] > pair[0]));
             all = [fold.train.clone(), fold.validation.clone()].concat();
             all.sort_unstable();
-            assert_eq!(all, data.scored_rows(3));
+            assert_eq!(all, rows);
         }
-        assert!(Split::folds(&data, 3, 20).is_err());
+        assert!(Split::folds(&data, &rows, 20).is_err());
     }
 }

@@ -9,6 +9,7 @@ use super::heads::{Failure, Head, Material, Part, Stop, head_options, sort_out};
 use super::joint::{Joint, LIMIT};
 use crate::data::Lagged;
 use crate::fit::FitError;
+use crate::fit::judged::ChosenHead;
 use crate::solve::{self, Fit, Problem, Ridge};
 use nalgebra::DMatrix;
 use std::time::Instant;
@@ -21,7 +22,7 @@ const PROGRESS: f64 = 0.01;
 const JOINT_STEPS: usize = 40;
 const PATIENCE: usize = 4;
 
-/// Heads, and how many joint steps made them, for the refit.
+/// Heads, and how many joint steps over all of them followed.
 pub(super) struct Added {
     pub heads: Vec<Head>,
     pub failures: Vec<Failure>,
@@ -37,11 +38,7 @@ pub(super) fn train(
     checkpoint: Option<&Checkpoint>,
     watch: &dyn Watch,
 ) -> Result<Added, FitError> {
-    let [part] = &material.parts[..] else {
-        return Err(FitError::Combination {
-            reason: "additive heads are chosen on one validation part; leave out --folds",
-        });
-    };
+    let part = &material.parts[0];
     let (fit, judge) = (&part.fit, &part.judge);
     let norm = part.judge.y.norm().max(f64::MIN_POSITIVE);
     let (mut left, mut judge_left) = (part.fit.y.clone(), part.judge.y.clone());
@@ -67,7 +64,7 @@ pub(super) fn train(
 
     for cycle in 1..CYCLES {
         let before = best.0;
-        cycle_once(cycle, &mut heads, fit, &mut left, options, checkpoint, watch)?;
+        cycle_once(&format!("cycle-{cycle:03}"), &mut heads, fit, &mut left, options, checkpoint, watch)?;
         let residual = &judge.y - Joint::new(inputs(&heads), trains(&heads)).evaluate(judge);
         watch.cycle(cycle + 1, residual.norm() / norm);
         if residual.norm() < best.0 {
@@ -106,19 +103,27 @@ pub(super) fn train(
     Ok(Added { heads, failures, joint_steps })
 }
 
-/// The same descent on all samples, from where the heads are: one cycle, then as many joint steps as were chosen.
+/// The same descent on other samples, from where the heads are: one cycle, then as many joint steps as were chosen.
 pub(super) fn refit(
     rows: &Lagged<'_>,
-    added: &Added,
+    heads: &[ChosenHead],
+    joint_steps: usize,
     options: &solve::Options,
+    stage: &str,
     checkpoint: Option<&Checkpoint>,
     watch: &dyn Watch,
 ) -> Result<Vec<Fit>, FitError> {
-    let mut heads = added.heads.clone();
+    let head = |head: &ChosenHead| Head {
+        inputs: head.inputs.clone(),
+        fits: vec![head.fit.clone()],
+        seconds: 0.0,
+        outputs: head.outputs.clone(),
+    };
+    let mut heads: Vec<Head> = heads.iter().map(head).collect();
     let mut left = &rows.y - Joint::new(inputs(&heads), trains(&heads)).evaluate(rows);
-    cycle_once(CYCLES, &mut heads, rows, &mut left, options, checkpoint, watch)?;
+    cycle_once(stage, &mut heads, rows, &mut left, options, checkpoint, watch)?;
     let mut joint = Joint::new(inputs(&heads), trains(&heads));
-    for _ in 0..added.joint_steps {
+    for _ in 0..joint_steps {
         if watch.stop() {
             return Err(FitError::Stopped);
         }
@@ -144,8 +149,9 @@ fn first_fit(
 ) -> Result<Head, FitError> {
     let start = Instant::now();
     let stage = format!("added-{k:05}");
+    let outputs = 0..left.ncols();
     if let Some(fits) = checkpoint.and_then(|checkpoint| checkpoint.load(&stage, subset)) {
-        return Ok(Head { inputs: subset.to_vec(), fits, seconds: 0.0 });
+        return Ok(Head { inputs: subset.to_vec(), fits, seconds: 0.0, outputs });
     }
     let rows = Problem { x: &part.fit.of_inputs(subset), y: left };
     let judge = Problem { x: &part.judge.of_inputs(subset), y: judge_left };
@@ -158,12 +164,12 @@ fn first_fit(
     if let Some(checkpoint) = checkpoint {
         checkpoint.store(&stage, subset, &fits)?;
     }
-    Ok(Head { inputs: subset.to_vec(), fits, seconds: start.elapsed().as_secs_f64() })
+    Ok(Head { inputs: subset.to_vec(), fits, seconds: start.elapsed().as_secs_f64(), outputs })
 }
 
 /// Every head once more, each to what the others leave now. `left` is y less all heads, before and after.
 fn cycle_once(
-    cycle: usize,
+    stage: &str,
     heads: &mut [Head],
     rows: &Lagged<'_>,
     left: &mut DMatrix<f64>,
@@ -173,7 +179,7 @@ fn cycle_once(
 ) -> Result<(), FitError> {
     for (k, head) in heads.iter_mut().enumerate() {
         let x = rows.of_inputs(&head.inputs);
-        let stage = format!("cycle-{cycle:03}-{k:05}");
+        let stage = format!("{stage}-{k:05}");
         *left += head.fits[0].train.evaluate(&x);
         let stored = checkpoint.and_then(|checkpoint| checkpoint.load(&stage, &head.inputs));
         let fit = match stored.and_then(|mut fits| fits.pop()) {

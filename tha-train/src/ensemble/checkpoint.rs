@@ -3,6 +3,7 @@
 //! A folder belongs to one run: `run.json` says to which data and options. Everything is deterministic, so what is
 //! loaded is what would have been computed, and the model comes out with the same bytes.
 
+use crate::fit::judged::HeldOut;
 use crate::fit::{FitError, Judge};
 use crate::host::refusal;
 use crate::output::Staging;
@@ -11,12 +12,15 @@ use crate::tt::{Core, TensorTrain};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 /// An open checkpoint folder.
 #[derive(Clone, Debug)]
 pub struct Checkpoint {
     folder: PathBuf,
+    /// Before the name of every stage: which rows of the data it belongs to.
+    scope: String,
 }
 
 /// What `run.json` says: settings by name, among them the hash of the data.
@@ -88,11 +92,18 @@ impl Checkpoint {
             }
             Err(error) => return Err(refuse(format!("run.json cannot be read: {}", refusal(&error)))),
         }
-        Ok(Self { folder: folder.into() })
+        Ok(Self { folder: folder.into(), scope: String::new() })
+    }
+
+    /// The same folder for a choice among some rows: with folds there are several in one run.
+    pub(super) fn within(&self, rows: &[usize], held_out: HeldOut) -> Self {
+        let mut hasher = DefaultHasher::new();
+        (rows, format!("{held_out:?}")).hash(&mut hasher);
+        Self { folder: self.folder.clone(), scope: format!("{:016x}-", hasher.finish()) }
     }
 
     fn path(&self, stage: &str) -> PathBuf {
-        self.folder.join(format!("{stage}.postcard"))
+        self.folder.join(format!("{}{stage}.postcard", self.scope))
     }
 
     /// What was stored for a stage, if it is there, whole and of the same inputs.

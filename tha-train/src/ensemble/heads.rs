@@ -4,15 +4,17 @@ use super::checkpoint::Checkpoint;
 use super::weights::Products;
 use super::{Watch, subset_names};
 use crate::data::{Dataset, Lagged, Scaling, Split};
-use crate::fit::{FitError, Judge, Setting};
+use crate::fit::judged::{ChosenHead, HeldOut};
+use crate::fit::{FitError, Setting};
 use crate::solve::{self, Fit, Observer, Problem, Ridge};
 use crate::tt::Features;
 use nalgebra::{DMatrix, DVector};
 use rayon::prelude::*;
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-/// Samples to fit and samples to judge by; one part, or one for each fold.
+/// Samples to fit and samples held out to choose on; one part, or one for each fold.
 pub(super) struct Part<'a> {
     pub fit: Lagged<'a>,
     pub judge: Lagged<'a>,
@@ -21,51 +23,29 @@ pub(super) struct Part<'a> {
 /// The data as the heads see it.
 pub(super) struct Material<'a> {
     pub data: &'a Dataset,
-    /// Where the judged samples come from: the same data, or the validation file.
-    pub judged: &'a Dataset,
     pub scaling: Scaling,
     pub parts: Vec<Part<'a>>,
-    pub memory: usize,
 }
 
 impl<'a> Material<'a> {
-    pub(super) fn new(data: &'a Dataset, judge: Judge<'a>, memory: usize) -> Result<Self, FitError> {
-        let (judged, splits) = match judge {
-            Judge::End(fraction) => (data, vec![Split::by_end(data, memory, fraction)?]),
-            Judge::Folds(count) => (data, Split::folds(data, memory, count)?),
-            Judge::Data(other) => {
-                other.check_memory(memory)?;
-                let split = Split { train: data.scored_rows(memory), validation: other.scored_rows(memory) };
-                (other, vec![split])
-            }
-        };
+    pub(super) fn new(
+        data: &'a Dataset,
+        rows: &[usize],
+        held_out: HeldOut,
+        memory: usize,
+    ) -> Result<Self, FitError> {
         // All heads and folds share one standardisation, so that their sum is one model.
-        let rows = match &splits[..] {
-            [split] => split.train.clone(),
-            _ => data.scored_rows(memory),
-        };
-        let scaling = Scaling::from_rows(data, &rows);
+        let scaling = Scaling::from_rows(data, rows);
         let part = |split: Split| Part {
             fit: data.lagged(memory, &scaling, split.train),
-            judge: judged.lagged(memory, &scaling, split.validation),
+            judge: data.lagged(memory, &scaling, split.validation),
         };
-        let parts = splits.into_iter().map(part).collect();
-        Ok(Self { data, judged, scaling, parts, memory })
+        let parts = held_out.splits(data, rows)?.into_iter().map(part).collect();
+        Ok(Self { data, scaling, parts })
     }
 
     pub(super) fn inputs(&self) -> usize {
         self.data.inputs.len()
-    }
-
-    /// Whether the choice left samples of the data unfitted. With a validation file it did not: another descent on the same
-    /// samples would only undo the early stopping.
-    pub(super) fn has_unfitted(&self) -> bool {
-        self.parts[0].fit.rows.len() < self.data.scored_rows(self.memory).len()
-    }
-
-    /// All scored samples of the data.
-    pub(super) fn all(&self) -> Lagged<'a> {
-        self.data.lagged(self.memory, &self.scaling, self.data.scored_rows(self.memory))
     }
 }
 
@@ -76,6 +56,8 @@ pub(super) struct Head {
     /// One fit for each part.
     pub fits: Vec<Fit>,
     pub seconds: f64,
+    /// The outputs it serves.
+    pub outputs: Range<usize>,
 }
 
 impl Head {
@@ -133,8 +115,9 @@ pub(super) fn train(
     let start = Instant::now();
     let options = head_options(options, k);
     let stage = format!("head-{k:05}");
+    let outputs = 0..material.data.outputs.len();
     if let Some(fits) = checkpoint.and_then(|checkpoint| checkpoint.load(&stage, subset)) {
-        return Ok(Head { inputs: subset.to_vec(), fits, seconds: 0.0 });
+        return Ok(Head { inputs: subset.to_vec(), fits, seconds: 0.0, outputs });
     }
     let mut fits: Vec<Fit> = Vec::with_capacity(material.parts.len());
     for part in &material.parts {
@@ -147,7 +130,7 @@ pub(super) fn train(
     if let Some(checkpoint) = checkpoint {
         checkpoint.store(&stage, subset, &fits)?;
     }
-    Ok(Head { inputs: subset.to_vec(), fits, seconds: start.elapsed().as_secs_f64() })
+    Ok(Head { inputs: subset.to_vec(), fits, seconds: start.elapsed().as_secs_f64(), outputs })
 }
 
 /// Trains all heads; those that fail are named, not fatal.
@@ -204,27 +187,33 @@ pub(super) fn sort_out(
 
 /// Rows whose predictions by all heads are held at a time.
 const BLOCK: usize = 1024;
-/// Contiguous blocks of the judged samples, for what is decided by cross-validation among them.
-pub(super) const FOLDS: usize = 5;
+/// Contiguous blocks of the held-out samples, for what is decided by cross-validation among them.
+const FOLDS: usize = 5;
 
-/// Inner products of the heads' predictions for the judged samples, by contiguous fold and in total.
+/// Inner products of the heads' predictions for the held-out samples, in total and by contiguous fold: the parts where there
+/// are several, else [`FOLDS`] of the one part.
 pub(super) fn products(material: &Material<'_>, heads: &[Head]) -> (Products, Vec<Products>) {
-    let mut folds = vec![Products::new(heads.len()); FOLDS];
+    let cuts = if material.parts.len() > 1 { 1 } else { FOLDS };
+    let mut folds = Vec::with_capacity(cuts * material.parts.len());
     for (k, part) in material.parts.iter().enumerate() {
         let count = part.judge.y.nrows();
-        for start in (0..count).step_by(BLOCK) {
-            let rows = BLOCK.min(count - start);
-            let y = part.judge.y.rows(start, rows).into_owned();
-            let columns: Vec<DVector<f64>> = heads
-                .par_iter()
-                .map(|head| {
-                    let x = part.judge.of_inputs(&head.inputs).rows(start, rows);
-                    let prediction = head.fits[k].train.evaluate(&x);
-                    DVector::from_column_slice(prediction.as_slice())
-                })
-                .collect();
-            folds[start * FOLDS / count]
-                .add(&DMatrix::from_columns(&columns), &DVector::from_column_slice(y.as_slice()));
+        for fold in 0..cuts {
+            let (first, end) = (fold * count / cuts, (fold + 1) * count / cuts);
+            let mut sum = Products::new(heads.len());
+            for start in (first..end).step_by(BLOCK) {
+                let rows = BLOCK.min(end - start);
+                let y = part.judge.y.rows(start, rows).into_owned();
+                let columns: Vec<DVector<f64>> = heads
+                    .par_iter()
+                    .map(|head| {
+                        let x = part.judge.of_inputs(&head.inputs).rows(start, rows);
+                        let prediction = head.fits[k].train.evaluate(&x);
+                        DVector::from_column_slice(prediction.as_slice())
+                    })
+                    .collect();
+                sum.add(&DMatrix::from_columns(&columns), &DVector::from_column_slice(y.as_slice()));
+            }
+            folds.push(sum);
         }
     }
     let mut all = Products::new(heads.len());
@@ -236,29 +225,28 @@ pub(super) fn products(material: &Material<'_>, heads: &[Head]) -> (Products, Ve
     (all, folds)
 }
 
-/// Fits the setting of every head to all samples, starting from what it is.
+/// Fits the setting of every head to all of `rows`, starting from what it is.
 pub(super) fn refit_all(
-    material: &Material<'_>,
-    heads: &[Head],
+    rows: &Lagged<'_>,
+    heads: &[ChosenHead],
     options: &solve::Options,
+    stage: &str,
     checkpoint: Option<&Checkpoint>,
     watch: &dyn Watch,
 ) -> Result<Vec<Fit>, FitError> {
-    let all = material.all();
     heads
         .par_iter()
         .enumerate()
         .map(|(k, head)| {
-            let stage = format!("refit-{k:05}");
+            let stage = format!("{stage}-{k:05}");
             if let Some(mut fits) = checkpoint.and_then(|checkpoint| checkpoint.load(&stage, &head.inputs))
                 && let Some(fit) = fits.pop()
             {
                 return Ok(fit);
             }
-            let rows = Problem { x: &all.of_inputs(&head.inputs), y: &all.y };
-            let setting = head.typical();
-            let options = solve::Options { ridge: Ridge::Fixed(setting.ridge), ..head_options(options, k) };
-            let mut fit = solve::refit(&rows, setting, &options, &Stop(watch))?;
+            let options = solve::Options { ridge: Ridge::Fixed(head.fit.ridge), ..head_options(options, k) };
+            let problem = Problem { x: &rows.of_inputs(&head.inputs), y: &rows.y };
+            let mut fit = solve::refit(&problem, &head.fit, &options, &Stop(watch))?;
             fit.log.clear();
             if let Some(checkpoint) = checkpoint {
                 checkpoint.store(&stage, &head.inputs, std::slice::from_ref(&fit))?;

@@ -1,4 +1,4 @@
-//! What other choices would have given on the validation samples, where that is cheap to know.
+//! What other choices would have given on the samples held out to choose on, where that is cheap to know.
 
 use super::heads::{Material, Stop};
 use super::weights::{Products, average, stack};
@@ -12,7 +12,7 @@ use nalgebra::DVector;
 const CHEAP_PARAMETERS: usize = 400;
 const CHEAP_WORK: f64 = 1e9;
 
-/// For heads that predict Y: the other weights, by cross-validation among the validation samples, and the full model.
+/// For heads that predict Y: the other weights, by cross-validation among the held-out samples, and the full model.
 pub(super) fn for_weights(
     material: &Material<'_>,
     all: &Products,
@@ -67,11 +67,14 @@ pub(super) fn for_additive(
 
 fn say(mine: f64, better: &[String]) -> Option<String> {
     (!better.is_empty()).then(|| {
-        format!("on validation this gives {mine:.4}; {} would have given less", better.join(" and "))
+        format!(
+            "on the samples held out to choose on this leaves a relative residual of {mine:.4}; {} would have left less",
+            better.join(" and ")
+        )
     })
 }
 
-/// The validation residual of one head on all inputs, if it is cheap.
+/// The residual of one head on all inputs on the held-out samples, if it is cheap.
 fn full_model(material: &Material<'_>, options: &fit::Options, watch: &dyn Watch) -> Option<f64> {
     let [part] = &material.parts[..] else { return None };
     let s = &options.solve;

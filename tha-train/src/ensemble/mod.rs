@@ -7,9 +7,9 @@
 //! | `stack` | each fitted to Y | free, near the average's |
 //! | `additive` | each fitted to what the others leave | 1 |
 //!
-//! Weights are chosen with heads that have not seen the validation samples; then the heads are refitted on all data, unless
-//! validation has a file of its own and all data have been fitted. The model file and the code on the device are the same
-//! for all three: a weighted sum. So they are for [`Strategy::PerOutput`], whose heads serve one output each and are added up.
+//! Weights are chosen with heads that have not been fitted to the held-out samples; then the heads are refitted on all data.
+//! The model file and the code on the device are the same for all three: a weighted sum. So they are for
+//! [`Strategy::PerOutput`], whose heads serve one output each and are added up.
 
 mod additive;
 pub(crate) mod checkpoint;
@@ -27,11 +27,10 @@ pub use heads::Failure;
 pub use options::{Combine, Options};
 pub use subsets::Strategy;
 
-use crate::data::{Dataset, Lagged};
-use crate::fit::{self, FitError, HeadReport, Judge};
+use crate::data::Dataset;
+use crate::fit::judged::{self, Choice, ChosenHead, HeldOut, Procedure};
+use crate::fit::{self, FitError, Judge, stack};
 use crate::metrics::Metrics;
-use crate::model::{Frame, HeadPart, Model};
-use crate::solve::Fit;
 use checkpoint::Checkpoint;
 use heads::{Head, Material, products, refit_all, train_all};
 use nalgebra::{DMatrix, DVector};
@@ -95,36 +94,119 @@ pub fn fit(
     let options = &options.lagged();
     data.check_memory(options.memory)?;
     ensemble.check(data)?;
-    let material = Material::new(data, judge, options.memory)?;
+    if matches!(judge, Judge::Folds(_)) && ensemble.adds() {
+        let reason = "additive heads are chosen on one validation part; leave out --folds";
+        return Err(FitError::Combination { reason });
+    }
     let checkpoint = match &ensemble.checkpoint {
         Some(folder) => Some(Checkpoint::open(folder, &ensemble.identity(data, judge, options))?),
         None => None,
     };
-    let planned = ensemble.plan(&material, options)?;
-    let chosen = match (planned, ensemble.combine) {
-        (None, _) => per_output::choose(&material, options, ensemble, checkpoint.as_ref(), watch)?,
-        (Some(plan), Combine::Additive) => {
-            add(&material, plan, options, ensemble, checkpoint.as_ref(), watch)?
-        }
-        (Some(plan), _) => weigh(&material, plan, options, ensemble, checkpoint.as_ref(), watch)?,
+    let procedure = Ensemble { data, options, ensemble, checkpoint, watch };
+    let (fit, chosen) = judged::fit(&procedure, data, judge, options)?;
+    let inputs = |head: &fit::HeadReport| {
+        let index = |name: &String| data.inputs.iter().position(|other| other == name);
+        head.inputs.iter().filter_map(index).collect()
     };
-    if watch.stop() {
-        return Err(FitError::Stopped);
+    let subsets: Vec<Vec<usize>> = fit.heads.iter().map(inputs).collect();
+    let p = data.inputs.len();
+    let Extra { failures, before: (heads_before, flash_bytes_before), hint, .. } = chosen;
+    let coverage = subsets::coverage(p, options.solve.degree.min(p), &subsets);
+    let summary = Summary { failed: failures, heads_before, flash_bytes_before, coverage, hint };
+    Ok(Outcome { fit, summary })
+}
+
+/// How an ensemble is made.
+struct Ensemble<'a> {
+    data: &'a Dataset,
+    options: &'a fit::Options,
+    ensemble: &'a Options,
+    checkpoint: Option<Checkpoint>,
+    watch: &'a dyn Watch,
+}
+
+/// What is known of chosen heads beside themselves.
+struct Extra {
+    /// Joint steps over additive heads.
+    joint_steps: usize,
+    failures: Vec<Failure>,
+    /// Heads and bytes before pruning and budgets.
+    before: (usize, usize),
+    hint: Option<String>,
+}
+
+impl Procedure for Ensemble<'_> {
+    type Extra = Extra;
+
+    fn choose(&self, rows: &[usize], held_out: HeldOut) -> Result<(Choice, Extra), FitError> {
+        let Self { data, options, ensemble, watch, .. } = *self;
+        let material = Material::new(data, rows, held_out, options.memory)?;
+        let checkpoint = self.checkpoint.as_ref().map(|folder| folder.within(rows, held_out));
+        let checkpoint = checkpoint.as_ref();
+        let (heads, weights, extra) = match (ensemble.plan(&material, options)?, ensemble.combine) {
+            (None, _) => per_output::choose(&material, options, ensemble, checkpoint, watch)?,
+            (Some(plan), Combine::Additive) => add(&material, plan, options, ensemble, checkpoint, watch)?,
+            (Some(plan), _) => weigh(&material, plan, options, ensemble, checkpoint, watch)?,
+        };
+        if watch.stop() {
+            return Err(FitError::Stopped);
+        }
+        let parts = 0..material.parts.len();
+        let truth: Vec<_> = material.parts.iter().map(|part| data.outputs_at(&part.judge.rows)).collect();
+        let prediction: Vec<_> = parts.map(|k| predict(&material, k, &heads, &weights)).collect();
+        let held_out = Metrics::new(&data.outputs, &stack(&truth), &stack(&prediction));
+        let chosen = |(head, &weight): (&Head, &f64)| ChosenHead {
+            inputs: head.inputs.clone(),
+            weight,
+            fit: head.typical().clone(),
+            seconds: head.seconds,
+            outputs: head.outputs.clone(),
+        };
+        let choice = Choice {
+            heads: heads.iter().zip(&weights).map(chosen).collect(),
+            held_out,
+            joint: ensemble.adds(),
+            rows: material.parts[0].fit.rows.clone(),
+            scaling: material.scaling,
+        };
+        Ok((choice, extra))
     }
-    finish(&material, chosen, options, ensemble)
+
+    fn refit(
+        &self,
+        choice: &Choice,
+        extra: &Extra,
+        rows: Vec<usize>,
+        stage: &str,
+    ) -> Result<Choice, FitError> {
+        let (solve, checkpoint, watch) = (&self.options.solve, self.checkpoint.as_ref(), self.watch);
+        let samples = self.data.lagged(self.options.memory, &choice.scaling, rows);
+        let fits = if self.ensemble.strategy == Strategy::PerOutput {
+            per_output::refit(&samples, &choice.heads, solve, watch)?
+        } else if self.ensemble.adds() {
+            additive::refit(&samples, &choice.heads, extra.joint_steps, solve, stage, checkpoint, watch)?
+        } else {
+            refit_all(&samples, &choice.heads, solve, stage, checkpoint, watch)?
+        };
+        if watch.stop() {
+            return Err(FitError::Stopped);
+        }
+        let mut choice = choice.clone();
+        for (head, fit) in choice.heads.iter_mut().zip(fits) {
+            head.fit = fit;
+        }
+        choice.rows = samples.rows;
+        Ok(choice)
+    }
+
+    fn note(&self, choice: &Choice, validation: &Metrics) -> String {
+        let (combine, heads, samples) = (self.ensemble.combine, choice.heads.len(), choice.rows.len());
+        note(heads, combine, samples, validation.nrmse)
+    }
 }
 
 /// Heads with their weights, and what is known about them.
-struct Chosen<'a> {
-    heads: Vec<Head>,
-    weights: Vec<f64>,
-    failures: Vec<Failure>,
-    before: (usize, usize),
-    /// The networks of the model, and the samples they were fitted to.
-    fits: Vec<Fit>,
-    fitted: Lagged<'a>,
-    hint: Option<String>,
-}
+type Chosen = (Vec<Head>, Vec<f64>, Extra);
 
 /// The bytes and operations of a head in a model file.
 fn cost(head: &Head) -> Cost {
@@ -134,14 +216,14 @@ fn cost(head: &Head) -> Cost {
 }
 
 /// Heads that predict Y, weighted: `average` and `stack`.
-fn weigh<'a>(
-    material: &Material<'a>,
+fn weigh(
+    material: &Material<'_>,
     plan: Plan,
     options: &fit::Options,
     ensemble: &Options,
     checkpoint: Option<&Checkpoint>,
     watch: &dyn Watch,
-) -> Result<Chosen<'a>, FitError> {
+) -> Result<Chosen, FitError> {
     let solve = &options.solve;
     let (heads, failures) = match plan {
         Plan::Fixed(subsets) => train_all(material, &subsets, solve, checkpoint, watch)?,
@@ -159,13 +241,8 @@ fn weigh<'a>(
     let selection = selection.ok_or_else(|| ensemble.too_tight(smallest, rest))?;
     let hint = hint::for_weights(material, &all, &folds, ensemble.combine, options, watch);
     let heads: Vec<Head> = selection.heads.iter().map(|&k| heads[k].clone()).collect();
-    let (fits, fitted) = if options.refit && material.has_unfitted() {
-        (refit_all(material, &heads, solve, checkpoint, watch)?, material.all())
-    } else {
-        (heads.iter().map(|head| head.typical().clone()).collect(), material.parts[0].fit.clone())
-    };
     let weights = selection.weights.iter().copied().collect();
-    Ok(Chosen { heads, weights, failures, before, fits, fitted, hint })
+    Ok((heads, weights, Extra { joint_steps: 0, failures, before, hint }))
 }
 
 /// Heads one after the other, each where the residual of those before it depends most.
@@ -193,7 +270,7 @@ fn train_adaptively(
             let matrix = DMatrix::from_columns(&columns);
             let mut products = weights::Products::new(columns.len());
             products.add(&matrix, &truth);
-            let left = &truth - matrix * weights::stack(&products, &[]);
+            let left = &truth - matrix * weights::free(&products);
             residual = DMatrix::from_column_slice(residual.nrows(), residual.ncols(), left.as_slice());
             let rest = start.elapsed().as_secs_f64() / (k + 1) as f64 * (count - k - 1) as f64;
             watch.head(k, k + 1, count, head.validation(), rest);
@@ -205,14 +282,14 @@ fn train_adaptively(
 }
 
 /// Additive heads.
-fn add<'a>(
-    material: &Material<'a>,
+fn add(
+    material: &Material<'_>,
     plan: Plan,
     options: &fit::Options,
     ensemble: &Options,
     checkpoint: Option<&Checkpoint>,
     watch: &dyn Watch,
-) -> Result<Chosen<'a>, FitError> {
+) -> Result<Chosen, FitError> {
     let solve = &options.solve;
     let p = material.inputs();
     let mut added = match plan {
@@ -260,14 +337,9 @@ fn add<'a>(
         added.failures.splice(0..0, failures);
     }
     let hint = hint::for_additive(material, added.heads[0].validation(), options, watch);
-    let (fits, fitted) = if options.refit && material.has_unfitted() {
-        let all = material.all();
-        (additive::refit(&all, &added, solve, checkpoint, watch)?, all)
-    } else {
-        (added.heads.iter().map(|head| head.fits[0].clone()).collect(), material.parts[0].fit.clone())
-    };
-    let weights = vec![1.0; fits.len()];
-    Ok(Chosen { heads: added.heads, weights, failures: added.failures, before, fits, fitted, hint })
+    let weights = vec![1.0; added.heads.len()];
+    let additive::Added { heads, failures, joint_steps } = added;
+    Ok((heads, weights, Extra { joint_steps, failures, before, hint }))
 }
 
 /// What the model says of itself.
@@ -282,42 +354,32 @@ fn note(heads: usize, combine: Combine, samples: usize, nrmse: f64) -> String {
 
 /// The model file of these heads as they are, with the longest note it can have.
 fn file_bytes(material: &Material<'_>, heads: &[Head], options: &fit::Options) -> Result<usize, FitError> {
-    let parts: Vec<HeadPart<'_>> = heads
-        .iter()
-        .map(|head| HeadPart { inputs: head.inputs.clone(), weight: 0.0, train: &head.typical().train })
-        .collect();
-    let model = frame(material, &[], options, note(heads.len(), Combine::Additive, material.data.len(), 1e3))
-        .model(&parts);
+    let part = |head: &Head| ChosenHead {
+        inputs: head.inputs.clone(),
+        weight: 0.0,
+        fit: head.typical().clone(),
+        seconds: 0.0,
+        outputs: head.outputs.clone(),
+    };
+    let choice = Choice {
+        scaling: material.scaling.clone(),
+        rows: material.parts[0].fit.rows.clone(),
+        heads: heads.iter().map(part).collect(),
+        held_out: Metrics::new(&[], &DMatrix::zeros(0, 0), &DMatrix::zeros(0, 0)),
+        joint: false,
+    };
+    let note = note(heads.len(), Combine::Additive, material.data.len(), 1e3);
+    let model = choice.model(material.data, options, &[], note);
     model.to_bytes().map(|bytes| bytes.len()).map_err(|error| FitError::Model(error.to_string()))
 }
 
-fn frame<'a>(
-    material: &'a Material<'_>,
-    residual: &'a [f64],
-    options: &fit::Options,
-    note: String,
-) -> Frame<'a> {
-    Frame {
-        data: material.data,
-        scaling: &material.scaling,
-        residual,
-        memory: options.memory,
-        degree: options.solve.degree,
-        range: options.range,
-        seed: options.solve.seed,
-        note,
-    }
-}
-
-/// The weighted sum of some networks, physical units.
-fn predict(
-    material: &Material<'_>,
-    rows: &Lagged<'_>,
-    parts: &[(&[usize], f64, &crate::tt::TensorTrain)],
-) -> DMatrix<f64> {
-    let predictions: Vec<DMatrix<f64>> = parts
+/// The weighted sum of the heads for the held-out samples of part `k`, physical units.
+fn predict(material: &Material<'_>, k: usize, heads: &[Head], weights: &[f64]) -> DMatrix<f64> {
+    let rows = &material.parts[k].judge;
+    let predictions: Vec<DMatrix<f64>> = heads
         .par_iter()
-        .map(|(inputs, weight, train)| train.evaluate(&rows.of_inputs(inputs)) * *weight)
+        .zip(weights)
+        .map(|(head, weight)| head.fits[k].train.evaluate(&rows.of_inputs(&head.inputs)) * *weight)
         .collect();
     let zero = DMatrix::zeros(rows.y.nrows(), rows.y.ncols());
     let mut sum = predictions.into_iter().fold(zero, |sum, prediction| sum + prediction);
@@ -325,76 +387,4 @@ fn predict(
         column.apply(|value| *value = map.restore(*value));
     }
     sum
-}
-
-/// Figures and model.
-fn finish(
-    material: &Material<'_>,
-    chosen: Chosen<'_>,
-    options: &fit::Options,
-    ensemble: &Options,
-) -> Result<Outcome, FitError> {
-    let Chosen { heads, weights, failures, before, fits, fitted, hint } = chosen;
-    let p = material.inputs();
-    let outputs = &material.data.outputs;
-
-    let (mut truth, mut prediction) = (Vec::new(), Vec::new());
-    for (k, part) in material.parts.iter().enumerate() {
-        let parts: Vec<_> =
-            heads.iter().zip(&weights).map(|(head, &w)| (&head.inputs[..], w, &head.fits[k].train)).collect();
-        truth.push(material.judged.outputs_at(&part.judge.rows));
-        prediction.push(predict(material, &part.judge, &parts));
-    }
-    let stacked = |parts: &[DMatrix<f64>]| {
-        let rows: Vec<_> = parts.iter().flat_map(|part| part.row_iter()).collect();
-        DMatrix::from_rows(&rows)
-    };
-    let validation = Metrics::new(outputs, &stacked(&truth), &stacked(&prediction));
-
-    let networks: Vec<crate::tt::TensorTrain> = fits
-        .iter()
-        .map(|fit| {
-            let mut train = fit.train.clone();
-            // The gauge with the least cancellation: rounding to f32 costs the fewest digits in it.
-            train.balance();
-            train
-        })
-        .collect();
-    let parts: Vec<_> = heads
-        .iter()
-        .zip(&weights)
-        .zip(&networks)
-        .map(|((head, &w), train)| (&head.inputs[..], w, train))
-        .collect();
-    let train = predict(material, &fitted, &parts);
-    let train = Metrics::new(outputs, &material.data.outputs_at(&fitted.rows), &train);
-
-    let residual: Vec<f64> = validation.outputs.iter().map(|output| output.rmse).collect();
-    let note = note(heads.len(), ensemble.combine, train.samples, validation.nrmse);
-    let head_parts: Vec<HeadPart<'_>> = heads
-        .iter()
-        .zip(&weights)
-        .zip(&networks)
-        .map(|((head, &weight), train)| HeadPart { inputs: head.inputs.clone(), weight, train })
-        .collect();
-    let model: Model = frame(material, &residual, options, note).model(&head_parts);
-    let reports = heads.iter().zip(&weights).zip(&fits).map(|((head, &weight), fit)| HeadReport {
-        inputs: subset_names(material.data, &head.inputs),
-        ranks: fit.train.ranks(),
-        weight,
-        train_residual: fit.train_residual,
-        val_residual: head.validation(),
-        ridge: fit.ridge,
-        decay: fit.decay,
-        sweeps: fit.sweeps,
-        seconds: head.seconds,
-    });
-    let subsets: Vec<Vec<usize>> = heads.iter().map(|head| head.inputs.clone()).collect();
-    let coverage = subsets::coverage(p, options.solve.degree.min(p), &subsets);
-    let fit = fit::Outcome { model, train, validation, heads: reports.collect() };
-    let (heads_before, flash_bytes_before) = before;
-    Ok(Outcome {
-        fit,
-        summary: Summary { failed: failures, heads_before, flash_bytes_before, coverage, hint },
-    })
 }

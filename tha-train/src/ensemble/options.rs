@@ -86,6 +86,11 @@ impl Options {
         }
     }
 
+    /// Whether every head is fitted to what the others leave.
+    pub(super) fn adds(&self) -> bool {
+        self.combine == Combine::Additive && self.strategy != Strategy::PerOutput
+    }
+
     /// The settings that a checkpoint depends on, by the names their user knows.
     pub(super) fn identity(&self, data: &Dataset, judge: Judge<'_>, options: &fit::Options) -> Identity {
         let s = &options.solve;

@@ -7,8 +7,9 @@
 
 use super::checkpoint::Checkpoint;
 use super::heads::{Head, Material, Stop, head_options};
-use super::{Chosen, Options, Watch, cost, file_bytes};
+use super::{Chosen, Extra, Options, Watch, cost, file_bytes};
 use crate::data::{Lagged, Subset};
+use crate::fit::judged::ChosenHead;
 use crate::fit::{self, FitError, Setting, fit_setting};
 use crate::solve::{self, Fit, Problem, Ridge};
 use crate::tt::{Core, TensorTrain};
@@ -24,13 +25,13 @@ type Trial = (f64, Vec<usize>, Vec<Fit>);
 const GAIN: f64 = 0.01;
 
 /// Chooses and fits a head for every output.
-pub(super) fn choose<'a>(
-    material: &Material<'a>,
+pub(super) fn choose(
+    material: &Material<'_>,
     options: &fit::Options,
     ensemble: &Options,
     checkpoint: Option<&Checkpoint>,
     watch: &dyn Watch,
-) -> Result<Chosen<'a>, FitError> {
+) -> Result<Chosen, FitError> {
     let outputs = material.data.outputs.len();
     let (start, done) = (Instant::now(), AtomicUsize::new(0));
     let heads: Vec<Head> = (0..outputs)
@@ -51,23 +52,26 @@ pub(super) fn choose<'a>(
         // No output can be left out.
         return Err(FitError::Budget { flash, macs: costs.iter().map(|cost| cost.macs).sum() });
     }
-    let (fits, fitted) = if options.refit && material.has_unfitted() {
-        let all = material.all();
-        let refit = |(j, head): (usize, &Head)| {
-            let rows = Problem { x: &all.of_inputs(&head.inputs), y: &all.y.columns(j, 1).into_owned() };
-            let setting = Fit { train: narrow(&head.fits[0].train, j), ..head.fits[0].clone() };
-            let options =
-                solve::Options { ridge: Ridge::Fixed(setting.ridge), ..head_options(&options.solve, j) };
-            let fit = solve::refit(&rows, &setting, &options, &Stop(watch))?;
-            Ok(widen(fit, j, outputs))
-        };
-        (heads.par_iter().enumerate().map(refit).collect::<Result<_, FitError>>()?, all)
-    } else {
-        (heads.iter().map(|head| head.fits[0].clone()).collect(), material.parts[0].fit.clone())
-    };
     let before = (heads.len(), flash);
     let weights = vec![1.0; outputs];
-    Ok(Chosen { heads, weights, failures: Vec::new(), before, fits, fitted, hint: None })
+    Ok((heads, weights, Extra { joint_steps: 0, failures: Vec::new(), before, hint: None }))
+}
+
+/// The chosen inputs and settings, fitted to other samples.
+pub(super) fn refit(
+    rows: &Lagged<'_>,
+    heads: &[ChosenHead],
+    options: &solve::Options,
+    watch: &dyn Watch,
+) -> Result<Vec<Fit>, FitError> {
+    let refit = |(j, head): (usize, &ChosenHead)| {
+        let problem = Problem { x: &rows.of_inputs(&head.inputs), y: &rows.y.columns(j, 1).into_owned() };
+        let setting = Fit { train: narrow(&head.fit.train, j), ..head.fit.clone() };
+        let options = solve::Options { ridge: Ridge::Fixed(setting.ridge), ..head_options(options, j) };
+        let fit = solve::refit(&problem, &setting, &options, &Stop(watch))?;
+        Ok(widen(fit, j, heads.len()))
+    };
+    heads.par_iter().enumerate().map(refit).collect()
 }
 
 /// The head of output `j`, grown input by input.
@@ -82,7 +86,7 @@ fn grow(
     let start = Instant::now();
     let stage = format!("output-{j:05}");
     if let Some((inputs, fits)) = checkpoint.and_then(|checkpoint| checkpoint.find(&stage)) {
-        return Ok(Head { inputs, fits, seconds: 0.0 });
+        return Ok(Head { inputs, fits, seconds: 0.0, outputs: j..j + 1 });
     }
     let solve = head_options(&options.solve, j);
     let mut best: Option<Trial> = None;
@@ -123,7 +127,7 @@ fn grow(
     if let Some(checkpoint) = checkpoint {
         checkpoint.store(&stage, &inputs, &fits)?;
     }
-    Ok(Head { inputs, fits, seconds: start.elapsed().as_secs_f64() })
+    Ok(Head { inputs, fits, seconds: start.elapsed().as_secs_f64(), outputs: j..j + 1 })
 }
 
 /// Fits output `j` to some inputs on every part with one setting for all parts; the error on the judged samples first.

@@ -5,9 +5,10 @@
 //!
 //! `average`: min ||Y - sum w_k Yhat_k||, w >= 0, sum w = 1. With e_k = Yhat_k - Y this is the point of least norm in
 //! the convex hull of the e_k, found exactly by Wolfe's active-set method.
-//! `stack`: the same without constraints, with a penalty on the distance from the average's weights; how strong is
-//! decided by contiguous folds over the validation rows.
+//! `stack`: the same without constraints, with a penalty on the distance from the average's weights: the strongest that is
+//! level with the best by contiguous folds over the held-out rows.
 
+use crate::data::mean_and_std;
 use nalgebra::{DMatrix, DVector};
 
 /// Inner products over some rows: of the predictions with each other, with the truth, and of the truth with itself.
@@ -141,23 +142,43 @@ fn affine_least_norm(gram: &DMatrix<f64>, active: &[usize]) -> Option<DVector<f6
     (sum.is_finite() && sum != 0.0).then(|| weights / sum)
 }
 
-/// Penalties tried, relative to the mean diagonal of the Gram matrix.
-const PENALTIES: [f64; 9] = [1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 100.0];
+/// Penalties tried, relative to the mean diagonal of the Gram matrix; the last one leaves the average as it is.
+const PENALTIES: [f64; 9] = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 1e6];
 
 /// Free weights near the average's. `folds` are the products over contiguous blocks of the rows; their sum is `all`.
 #[must_use]
 pub fn stack(all: &Products, folds: &[Products]) -> DVector<f64> {
-    let held_out = |penalty: f64| -> f64 {
-        let loss = |fold: &Products| {
-            let rest = all.minus(fold);
-            fold.loss(&near(&rest, &average(&rest), penalty))
-        };
-        folds.iter().map(loss).sum()
+    let anchor = average(all);
+    let mut losses = vec![Vec::with_capacity(folds.len()); PENALTIES.len()];
+    for fold in folds {
+        let rest = all.minus(fold);
+        let anchor = average(&rest);
+        for (losses, &penalty) in losses.iter_mut().zip(&PENALTIES) {
+            losses.push(fold.loss(&near(&rest, &anchor, penalty)));
+        }
+    }
+    match strongest(&losses) {
+        Some(k) => near(all, &anchor, PENALTIES[k]),
+        None => anchor,
+    }
+}
+
+/// The last setting, from weak to strong, that is no worse than the best by more than one standard error of the difference
+/// over the folds; `losses` by setting and fold. `None` where there is nothing to compare.
+fn strongest(losses: &[Vec<f64>]) -> Option<usize> {
+    let sum = |k: &usize| losses[*k].iter().sum::<f64>();
+    let best = (0..losses.len()).min_by(|a, b| sum(a).total_cmp(&sum(b)))?;
+    let level = |k: &usize| {
+        let (mean, deviation) = mean_and_std(losses[*k].iter().zip(&losses[best]).map(|(a, b)| a - b));
+        mean <= deviation / (losses[best].len() as f64 - 1.0).sqrt()
     };
-    let losses = PENALTIES.map(held_out);
-    let best =
-        (0..PENALTIES.len()).min_by(|&a, &b| losses[a].total_cmp(&losses[b])).unwrap_or(PENALTIES.len() - 1);
-    near(all, &average(all), PENALTIES[best])
+    (losses[best].len() > 1).then(|| (best..losses.len()).rfind(level).unwrap_or(best))
+}
+
+/// Free weights of least error on the rows themselves; the smallest penalty keeps equal heads apart.
+#[must_use]
+pub fn free(products: &Products) -> DVector<f64> {
+    near(products, &average(products), 1e-8)
 }
 
 /// min ||Y - sum w_k Yhat_k||^2 + penalty ||w - anchor||^2.

@@ -1,26 +1,24 @@
 //! A fit from data to model: split, standardise, choose on samples the solver does not fit, refit on everything.
 //!
-//! What decides on real recordings is how the choice is made. Rank, ridge and early stopping are chosen on the end of
-//! each record, on a validation file or on contiguous blocks over all records; then the chosen structure is refitted on
-//! all of the data. The validation figures are always those of the chosen model *before* the refit: the refitted one
-//! has seen those samples.
+//! What decides on real recordings is how the choice is made. Rank, ridge and early stopping are chosen on rows that are held
+//! out of the descent; what is reported as validation comes from other rows again, which chose nothing ([`judged`]); then
+//! the chosen structure is refitted on all of the data.
 
-mod choice;
 mod error;
-mod folds;
+mod full;
+pub(crate) mod judged;
 mod options;
 
 pub use error::FitError;
-pub(crate) use folds::{Setting, fit_setting};
+pub(crate) use full::{Setting, fit_setting, stack};
 pub use options::{Judge, Options};
 
 use crate::data::Dataset;
 use crate::metrics::Metrics;
-use crate::model::{Frame, HeadPart, Model};
-use crate::solve::{self, Observer};
-use choice::{Choice, choose, predict, problem};
+use crate::model::Model;
+use crate::solve::Observer;
+use full::Full;
 use serde::Serialize;
-use std::time::Instant;
 
 /// A finished fit.
 #[derive(Clone, Debug)]
@@ -29,8 +27,11 @@ pub struct Outcome {
     pub model: Model,
     /// Figures of the delivered network on the samples it was fitted to, before its coefficients are rounded to f32.
     pub train: Metrics,
-    /// Figures of the chosen network on samples it was not fitted to, before the refit and before rounding.
+    /// Figures on samples that were neither fitted nor took part in a choice, before the refit on all data and before
+    /// rounding.
     pub validation: Metrics,
+    /// Figures on the samples that were held out to choose on: good for comparing settings with each other only.
+    pub held_out: Metrics,
     /// One entry per head of the model.
     pub heads: Vec<HeadReport>,
 }
@@ -46,8 +47,9 @@ pub struct HeadReport {
     pub weight: f64,
     /// Relative residual on the samples it was fitted to.
     pub train_residual: f64,
-    /// Relative residual on samples it was not fitted to, before the refit.
-    pub val_residual: f64,
+    /// Relative residual on the validation samples, before the refit; of all heads together where they are added up, and
+    /// none where each fold has heads of its own.
+    pub val_residual: Option<f64>,
     /// Ridge parameter.
     pub ridge: f64,
     /// Time constant of the prior over the lags, in samples, where there was one.
@@ -65,56 +67,18 @@ pub fn fit(
     options: &Options,
     observer: &dyn Observer,
 ) -> Result<Outcome, FitError> {
-    let start = Instant::now();
     options.check(judge)?;
     let options = &options.lagged();
     data.check_memory(options.memory)?;
     options.check_size(data)?;
-    let Choice { fit, scaling, validation, fitted } = choose(data, judge, options, observer)?;
-    let (fit, fitted) = match fitted {
-        Some(fitted) => (fit, fitted),
-        None => {
-            let all = data.lagged(options.memory, &scaling, data.scored_rows(options.memory));
-            (solve::refit(&problem(&all), &fit, &options.solve, observer)?, all)
-        }
-    };
-    let mut network = fit.train;
-    // The gauge with the least cancellation: rounding to f32 costs the fewest digits in it.
-    network.balance();
-    let prediction = predict(&network, &fitted, &scaling);
-    let train = Metrics::new(&data.outputs, &data.outputs_at(&fitted.rows), &prediction);
-
-    let residual: Vec<f64> = validation.outputs.iter().map(|output| output.rmse).collect();
-    let frame = Frame {
-        data,
-        scaling: &scaling,
-        residual: &residual,
-        memory: options.memory,
-        degree: options.solve.degree,
-        range: options.range,
-        seed: options.solve.seed,
-        note: format!("{} samples, validation NRMSE {:.4}", train.samples, validation.nrmse),
-    };
-    let inputs = (0..data.inputs.len()).collect();
-    let model = frame.model(&[HeadPart { inputs, weight: 1.0, train: &network }]);
-    let head = HeadReport {
-        inputs: data.inputs.clone(),
-        ranks: network.ranks(),
-        weight: 1.0,
-        train_residual: train.relative_residual,
-        val_residual: validation.relative_residual,
-        ridge: fit.ridge,
-        decay: fit.decay,
-        sweeps: fit.sweeps,
-        seconds: start.elapsed().as_secs_f64(),
-    };
-    Ok(Outcome { model, train, validation, heads: vec![head] })
+    let (outcome, ()) = judged::fit(&Full { data, options, observer }, data, judge, options)?;
+    Ok(outcome)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::solve::Silent;
+    use crate::solve::{self, Silent};
     use crate::synth::{self, Kind};
     use tha_core::RangePolicy;
 

@@ -68,7 +68,7 @@ pub struct Compared {
 pub struct Convergence {
     /// Relative training residual after every step of the solver.
     pub steps: Vec<f64>,
-    /// Validation residual after every cycle and joint step over additive heads.
+    /// Residual on the held-out samples after every cycle and joint step over additive heads.
     pub cycles: Vec<f64>,
     /// Name and validation residual of every head.
     pub heads: Vec<(String, f64)>,

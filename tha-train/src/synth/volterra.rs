@@ -64,6 +64,7 @@ impl System for Volterra {
     fn model(&self, train: &Dataset, options: &Options) -> Option<Model> {
         let frame = Frame {
             data: train,
+            rows: &train.scored_rows(self.memory),
             scaling: &self.scaling,
             residual: &[],
             memory: self.memory,

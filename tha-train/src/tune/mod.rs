@@ -140,8 +140,8 @@ fn check(data: &Dataset, judge: Judge<'_>, options: &Options) -> Result<(), FitE
     widest.fit_options(options.seed, 1, true).check(judge)?;
     data.check_memory(memory)?;
     match judge {
-        Judge::End(fraction) => drop(Split::by_end(data, 1, fraction)?),
-        Judge::Folds(count) => drop(Split::folds(data, 1, count)?),
+        Judge::End(fraction) => drop(Split::by_end(data, &data.scored_rows(1), fraction)?),
+        Judge::Folds(count) => drop(Split::folds(data, &data.scored_rows(1), count)?),
         Judge::Data(other) => other.check_memory(memory)?,
     }
     if options.trials == Some(0) {

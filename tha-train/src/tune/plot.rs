@@ -9,7 +9,7 @@ pub fn svg(tuning: &Tuning) -> String {
     let panel = |x, size: &dyn Fn(&Point) -> usize, front: &dyn Fn(&Point) -> bool| {
         let some = |chosen: &dyn Fn(&Point) -> bool, named: bool| -> Vec<(f64, f64, String)> {
             let note = |point: &Point| if named { short(point) } else { String::new() };
-            let place = |point: &Point| (size(point) as f64, point.trial.nrmse, note(point));
+            let place = |point: &Point| (size(point) as f64, point.trial.held_out, note(point));
             tuning.points.iter().filter(|point| chosen(point)).map(place).collect()
         };
         let clouds = vec![

@@ -138,6 +138,7 @@ mod tests {
         assert_eq!(all[0], Setting { memory: 1, degree: 1, max_rank: 1, heads: None });
         assert!(pool.ensembles(&[&all[3]], &[]).is_empty(), "two inputs need no ensemble");
         let trial = Trial {
+            held_out: 0.1,
             nrmse: 0.1,
             relative_residual: 0.1,
             flash_bytes: 9,

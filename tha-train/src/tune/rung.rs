@@ -26,7 +26,9 @@ const WINDOWS: usize = 4;
 /// What a fit gave.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
-    /// Mean NRMSE of the outputs on the validation samples.
+    /// Mean NRMSE of the outputs on the samples that were held out to choose on: what settings are compared by.
+    pub held_out: f64,
+    /// The same on the validation samples, which choose nothing.
     pub nrmse: f64,
     /// Relative residual on the validation samples.
     pub relative_residual: f64,
@@ -42,7 +44,7 @@ pub struct Trial {
 
 impl Trial {
     pub(super) fn size(&self) -> Size {
-        Size { error: self.nrmse, flash: self.flash_bytes, macs: self.macs_per_sample }
+        Size { error: self.held_out, flash: self.flash_bytes, macs: self.macs_per_sample }
     }
 
     /// The largest rank; 1 for a linear model.
@@ -99,6 +101,7 @@ pub(super) fn run(
     let bonds = outcome.heads.first().map_or(0, |head| head.ranks.len());
     let largest = |bond: usize| outcome.heads.iter().map(|head| head.ranks[bond]).max().unwrap_or(0);
     Ok(Trial {
+        held_out: outcome.held_out.nrmse,
         nrmse: outcome.validation.nrmse,
         relative_residual: outcome.validation.relative_residual,
         flash_bytes,
@@ -171,7 +174,7 @@ mod tests {
         let data = counting(&[4000, 2000]);
         let (part, validation) = part(&data, Judge::End(0.2), 3, 0.25);
         let validation = validation.unwrap();
-        let split = Split::by_end(&data, 3, 0.2).unwrap();
+        let split = Split::by_end(&data, &data.scored_rows(3), 0.2).unwrap();
         let expected: Vec<f64> = split.validation.iter().map(|&row| data.y[0][row]).collect();
         let scored: Vec<f64> = validation.scored_rows(3).iter().map(|&row| validation.y[0][row]).collect();
         assert_eq!(scored, expected, "the same validation samples as the whole fit");

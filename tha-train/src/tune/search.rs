@@ -98,7 +98,7 @@ impl<'a> Search<'a> {
     /// What was fitted on all of the data, by rising error.
     fn best(&self) -> Vec<&Setting> {
         let mut done: Vec<(&Setting, f64)> =
-            self.rungs[LAST].iter().filter_map(|(s, trial)| Some((s, trial.as_ref()?.nrmse))).collect();
+            self.rungs[LAST].iter().filter_map(|(s, trial)| Some((s, trial.as_ref()?.held_out))).collect();
         done.sort_by(|a, b| a.1.total_cmp(&b.1));
         done.into_iter().map(|(setting, _)| setting).collect()
     }
@@ -195,11 +195,13 @@ impl<'a> Search<'a> {
             .filter_map(|(setting, trial)| Some((setting.clone(), trial.clone()?)))
             .filter(|(_, trial)| self.keeps_budgets(&trial.size()))
             .collect();
-        done.sort_by(|(_, a), (_, b)| a.flash_bytes.cmp(&b.flash_bytes).then(a.nrmse.total_cmp(&b.nrmse)));
+        done.sort_by(|(_, a), (_, b)| {
+            a.flash_bytes.cmp(&b.flash_bytes).then(a.held_out.total_cmp(&b.held_out))
+        });
         let sizes: Vec<Size> = done.iter().map(|(_, trial)| trial.size()).collect();
         let (flash, macs) = (front::front(&sizes, Axis::Flash, 0.0), front::front(&sizes, Axis::Macs, 0.0));
         let recommended = front::recommended(&sizes);
-        let best = (0..done.len()).min_by(|&a, &b| done[a].1.nrmse.total_cmp(&done[b].1.nrmse));
+        let best = (0..done.len()).min_by(|&a, &b| done[a].1.held_out.total_cmp(&done[b].1.held_out));
         let hint = best.and_then(|best| hint(&done[best], &self.pool));
         let point = |(k, (setting, trial))| Point {
             setting,

@@ -1,0 +1,193 @@
+//! From a choice to a model and its figures: what is reported as validation comes from rows that took no part in any choice.
+//!
+//! | judge | chosen on | validated on | delivered |
+//! |---|---|---|---|
+//! | [`Judge::End`] | the rest of each record, whose own end is held out | the end of each record, by the choice refitted to the rest | refitted to all rows |
+//! | [`Judge::Data`] | the data, the end of each record held out | the other data | refitted to all rows of the data |
+//! | [`Judge::Folds`] | all rows, fold by fold | each fold, by a choice and a fit on the other folds alone | refitted to all rows |
+//!
+//! Every error is computed by [`Model::evaluate_at`], which obeys the model's own range policy.
+
+use super::{FitError, HeadReport, Judge, Options, Outcome};
+use crate::data::{Dataset, Lagged, Scaling, Split};
+use crate::metrics::Metrics;
+use crate::model::{Frame, HeadPart, Model};
+use crate::solve::Fit;
+use nalgebra::DMatrix;
+use std::ops::Range;
+
+/// The part of the rows that is held out to choose on, where the user has not said.
+const HELD_OUT: f64 = 0.2;
+
+/// What is held out for a choice among some rows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum HeldOut {
+    /// The last part of each record.
+    End(f64),
+    /// Contiguous folds, one after the other.
+    Folds(usize),
+}
+
+impl HeldOut {
+    /// Rows to fit and rows to choose on.
+    pub(crate) fn splits(self, data: &Dataset, rows: &[usize]) -> Result<Vec<Split>, FitError> {
+        Ok(match self {
+            Self::End(fraction) => vec![Split::by_end(data, rows, fraction)?],
+            Self::Folds(count) => Split::folds(data, rows, count)?,
+        })
+    }
+}
+
+/// A head that was chosen, as it is fitted now.
+#[derive(Clone, Debug)]
+pub(crate) struct ChosenHead {
+    pub inputs: Vec<usize>,
+    pub weight: f64,
+    pub fit: Fit,
+    pub seconds: f64,
+    /// The outputs it serves.
+    pub outputs: Range<usize>,
+}
+
+/// Networks fitted to some rows, with the settings that a refit keeps.
+#[derive(Clone, Debug)]
+pub(crate) struct Choice {
+    pub scaling: Scaling,
+    /// The rows the networks were fitted to.
+    pub rows: Vec<usize>,
+    pub heads: Vec<ChosenHead>,
+    /// Figures on the rows that were held out to choose on: good for comparing settings, too good to be believed.
+    pub held_out: Metrics,
+    /// Whether a head predicts only what the others leave, so that its error is that of all together.
+    pub joint: bool,
+}
+
+/// A way from rows of a recording to a model.
+pub(crate) trait Procedure {
+    /// What a refit needs beside the heads.
+    type Extra;
+    /// Decides everything there is to decide, on the given rows alone.
+    fn choose(&self, rows: &[usize], held_out: HeldOut) -> Result<(Choice, Self::Extra), FitError>;
+    /// Fits the chosen settings to other rows. `stage` is a name for what is kept of it.
+    fn refit(
+        &self,
+        choice: &Choice,
+        extra: &Self::Extra,
+        rows: Vec<usize>,
+        stage: &str,
+    ) -> Result<Choice, FitError>;
+    /// What the model says of itself.
+    fn note(&self, choice: &Choice, validation: &Metrics) -> String;
+}
+
+impl Choice {
+    /// The model of these networks before rounding, with the RMS residuals and the note of its file.
+    pub(crate) fn model(&self, data: &Dataset, options: &Options, residual: &[f64], note: String) -> Model {
+        let frame = Frame {
+            data,
+            rows: &self.rows,
+            scaling: &self.scaling,
+            residual,
+            memory: options.memory,
+            degree: options.solve.degree,
+            range: options.range,
+            seed: options.solve.seed,
+            note,
+        };
+        let networks: Vec<_> = self
+            .heads
+            .iter()
+            .map(|head| {
+                let mut network = head.fit.train.clone();
+                // The gauge with the least cancellation: rounding to f32 costs the fewest digits in it.
+                network.balance();
+                network
+            })
+            .collect();
+        let parts: Vec<HeadPart<'_>> = self
+            .heads
+            .iter()
+            .zip(&networks)
+            .map(|(head, train)| HeadPart { inputs: head.inputs.clone(), weight: head.weight, train })
+            .collect();
+        frame.unrounded(&parts)
+    }
+
+    /// The relative residual of every head by itself on some rows, in standardised units.
+    fn residuals(&self, samples: &Lagged<'_>, all: f64) -> Vec<f64> {
+        let alone = |head: &ChosenHead| {
+            let columns = |y: &DMatrix<f64>| y.columns_range(head.outputs.clone()).into_owned();
+            let truth = columns(&samples.y);
+            let prediction = columns(&head.fit.train.evaluate(&samples.of_inputs(&head.inputs)));
+            (&truth - prediction).norm() / truth.norm().max(f64::MIN_POSITIVE)
+        };
+        self.heads.iter().map(|head| if self.joint { all } else { alone(head) }).collect()
+    }
+}
+
+/// Chooses, validates and delivers.
+pub(crate) fn fit<P: Procedure>(
+    procedure: &P,
+    data: &Dataset,
+    judge: Judge<'_>,
+    options: &Options,
+) -> Result<(Outcome, P::Extra), FitError> {
+    let memory = options.memory;
+    let all = data.scored_rows(memory);
+    let plain = |choice: &Choice| choice.model(data, options, &[], String::new());
+    let refit = |choice: Choice, extra: &P::Extra| match options.refit {
+        true => procedure.refit(&choice, extra, all.clone(), "refit"),
+        false => Ok(choice),
+    };
+    let (choice, extra, validation, residuals) = match judge {
+        Judge::End(fraction) => {
+            let Split { train, validation: held } = Split::by_end(data, &all, fraction)?;
+            let (chosen, extra) = procedure.choose(&train, HeldOut::End(fraction))?;
+            let choice = procedure.refit(&chosen, &extra, train, "part")?;
+            let validation = plain(&choice).evaluate_at(data, &held);
+            let samples = data.lagged(memory, &choice.scaling, held);
+            let residuals = choice.residuals(&samples, validation.relative_residual);
+            (refit(choice, &extra)?, extra, validation, Some(residuals))
+        }
+        Judge::Data(other) => {
+            other.check_memory(memory)?;
+            let (chosen, extra) = procedure.choose(&all, HeldOut::End(HELD_OUT))?;
+            let choice = refit(chosen, &extra)?;
+            let validation = plain(&choice).evaluate(other);
+            let samples = other.lagged(memory, &choice.scaling, other.scored_rows(memory));
+            let residuals = choice.residuals(&samples, validation.relative_residual);
+            (choice, extra, validation, Some(residuals))
+        }
+        Judge::Folds(count) => {
+            let mut prediction = DMatrix::zeros(all.len(), data.outputs.len());
+            let mut next = 0;
+            for (k, fold) in Split::folds(data, &all, count)?.into_iter().enumerate() {
+                let (chosen, extra) = procedure.choose(&fold.train, HeldOut::End(HELD_OUT))?;
+                let choice = procedure.refit(&chosen, &extra, fold.train, &format!("fold-{k}"))?;
+                let block = plain(&choice).predict(data, &fold.validation);
+                prediction.rows_mut(next, block.nrows()).copy_from(&block);
+                next += block.nrows();
+            }
+            let validation = Metrics::new(&data.outputs, &data.outputs_at(&all), &prediction);
+            let (chosen, extra) = procedure.choose(&all, HeldOut::Folds(count))?;
+            (procedure.refit(&chosen, &extra, all.clone(), "refit")?, extra, validation, None)
+        }
+    };
+    let residual: Vec<f64> = validation.outputs.iter().map(|output| output.rmse).collect();
+    let note = procedure.note(&choice, &validation);
+    let model = choice.model(data, options, &residual, note);
+    let train = model.evaluate_at(data, &choice.rows);
+    let report = |(k, head): (usize, &ChosenHead)| HeadReport {
+        inputs: head.inputs.iter().map(|&c| data.inputs[c].clone()).collect(),
+        ranks: head.fit.train.ranks(),
+        weight: head.weight,
+        train_residual: head.fit.train_residual,
+        val_residual: residuals.as_ref().map(|residuals| residuals[k]),
+        ridge: head.fit.ridge,
+        decay: head.fit.decay,
+        sweeps: head.fit.sweeps,
+        seconds: head.seconds,
+    };
+    let heads = choice.heads.iter().enumerate().map(report).collect();
+    Ok((Outcome { model: model.rounded(), train, validation, held_out: choice.held_out, heads }, extra))
+}
