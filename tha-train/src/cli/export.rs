@@ -42,7 +42,10 @@ enum Language {
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let model = Model::read(&args.model)?;
     let stem = args.model.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    let name = export::identifier(&args.name.clone().or(stem).unwrap_or_default());
+    let name = export::identifier(&args.name.clone().or(stem).unwrap_or_default()).map_err(|error| {
+        let place = args.name.as_ref().map_or(args.model.display().to_string(), |_| "--name".into());
+        CliError::Usage(format!("{place}: {error}"))
+    })?;
     let files: Vec<SourceFile> = match args.to {
         Language::Rust => vec![export::rust(&name, model.spec(), &model.to_bytes()?)],
         Language::C => export::c(&name, model.spec()).into(),

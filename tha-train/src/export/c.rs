@@ -3,7 +3,8 @@
 //! `runtime.h` and `runtime.c` are the text; `@words@` in it are replaced. Coefficients are written as hexadecimal
 //! floats, which every C99 compiler reads to the bit.
 
-use super::{SourceFile, comment};
+use super::SourceFile;
+use super::names::{c_literal, comment};
 use tha_core::build::{Head, ModelSpec};
 use tha_core::{NonFinitePolicy, RangePolicy};
 
@@ -25,7 +26,7 @@ pub fn c(name: &str, spec: &ModelSpec) -> [SourceFile; 2] {
         let lefts = head.cores.iter().map(|core| core.left.to_string());
         lefts.chain(["1".into()]).collect::<Vec<_>>().join(", ")
     };
-    let names = |names: Vec<&str>| comment(&names.join(", "));
+    let names = |names: Vec<&str>| names.into_iter().map(c_literal).collect::<Vec<_>>().join(", ");
     let inputs = spec.inputs.iter().map(|c| [c.offset, c.gain, c.low, c.high].map(hex).join(", "));
     let outputs = spec.outputs.iter().map(|c| [c.offset, c.scale].map(hex).join(", "));
     let flag = |set: bool| if set { "1" } else { "0" }.to_owned();

@@ -10,9 +10,6 @@
  *         unsigned flags;
  *         if (@name@_push(&state, sample, y, &flags) == @NAME@_READY && flags == 0) use(y);
  *     }
- *
- * Inputs, in the order of a sample: @input_names@
- * Outputs: @output_names@
  */
 #ifndef @NAME@_H
 #define @NAME@_H
@@ -26,6 +23,10 @@ extern "C" {
 #define @NAME@_INPUTS @inputs@
 #define @NAME@_OUTPUTS @outputs@
 #define @NAME@_MEMORY @memory@
+
+/* Names of the channels in UTF-8: static const char *const names[@NAME@_INPUTS] = @NAME@_INPUT_NAMES; */
+#define @NAME@_INPUT_NAMES {@input_names@}
+#define @NAME@_OUTPUT_NAMES {@output_names@}
 
 /* What @name@_push returns; a positive number says how many samples are missing before there are outputs. */
 #define @NAME@_READY 0
