@@ -154,6 +154,27 @@ fn a_constant_input_is_a_warning() {
     );
 }
 
+/// The fit itself is in f64 and excellent; the device would be useless.
+#[test]
+fn an_offset_that_eats_the_digits_of_f32_is_a_warning() {
+    let bench = Bench::new();
+    let rows = |offset: f64| -> String {
+        let value = |t: u32| (offset + f64::from(t).sin(), f64::from(t).cos());
+        (0..40).map(value).map(|(a, b)| format!("{a:.4},{b:.4},{:.4}\n", a + b)).collect()
+    };
+    for (offset, count) in [(1e8, 2), (1e4, 0)] {
+        bench.write("d.csv", format!("u1,u2,y1\n{}", rows(offset)));
+        let output = bench.run("fit d.csv --out m.tha --memory 2 --degree 1");
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        assert_eq!(said.matches("warning: d.csv: ").count(), count, "{said}");
+        for channel in ["input 'u1' moves by 7.0e-1 around 1.000e8", "output 'y1' moves by"] {
+            assert_eq!(said.contains(channel), count > 0, "{said}");
+        }
+        assert_eq!(said.matches("subtract it before, here and on the device, or send counts").count(), count);
+    }
+}
+
 #[test]
 fn numpy_files_work_as_csv_does() {
     let bench = Bench::new();

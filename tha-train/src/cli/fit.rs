@@ -238,7 +238,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let validation = args.judge.read(&data)?;
     data.check_memory(args.memory)?;
 
-    let progress = Progress::new(args.speech, data.warnings());
+    let progress = Progress::new(args.speech, [data.warnings(), data.device_warnings()].concat());
     let watch = Watch { progress: &progress, course: Course::default() };
     let judge = args.judge.judge(validation.as_ref());
     let (outcome, summary) = match args.ensemble(&data.inputs)? {

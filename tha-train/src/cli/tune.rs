@@ -103,7 +103,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     };
     let data = args.data.source()?.read(&args.columns.columns())?;
     let validation = args.judge.read(&data)?;
-    let progress = Progress::new(args.speech, data.warnings());
+    let progress = Progress::new(args.speech, [data.warnings(), data.device_warnings()].concat());
     let deadline = limit.and_then(|limit| start.checked_add(limit));
     let watch = Watch { progress: &progress, deadline, best: Mutex::new(None) };
     interrupt::wait_for_me();

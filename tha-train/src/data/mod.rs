@@ -18,8 +18,7 @@ mod write;
 pub use columns::Columns;
 pub use error::DataError;
 pub use lag::{Lagged, Subset};
-pub(crate) use scaling::mean_and_std;
-pub use scaling::{InputMap, OutputMap, Scaling};
+pub use scaling::{InputMap, OutputMap, Scaling, eating_offset, mean_and_std};
 pub use source::Source;
 pub use split::Split;
 pub use write::{number, write_csv};
@@ -89,6 +88,21 @@ impl Dataset {
             .collect()
     }
 
+    /// What a device would have trouble with, one line each: channels whose offset eats the digits of f32.
+    pub fn device_warnings(&self) -> Vec<String> {
+        let inputs = self.inputs.iter().zip(&self.u).map(|channel| ("input", channel));
+        let outputs = self.outputs.iter().zip(&self.y).map(|channel| ("output", channel));
+        let warning = |(kind, (name, column)): (&str, (&String, &Vec<f64>))| {
+            let (mean, std) = eating_offset(column.iter().copied())?;
+            Some(format!(
+                "{}: {kind} '{name}' moves by {std:.1e} around {mean:.3e}: the offset eats the digits of f32 on a device; \
+                 subtract it before, here and on the device, or send counts",
+                self.origin
+            ))
+        };
+        inputs.chain(outputs).filter_map(warning).collect()
+    }
+
     /// A fingerprint of names, records and values; the same data gives the same number on every machine.
     pub fn fingerprint(&self) -> u64 {
         hash::fingerprint(self)
@@ -155,6 +169,18 @@ pub(crate) mod tests {
         data.u[1] = vec![7.0; 5];
         assert_eq!(data.warnings().len(), 1);
         assert!(data.warnings()[0].contains("'u2'"));
+    }
+
+    #[test]
+    fn large_offsets_are_named() {
+        let mut data = counting(&[5]);
+        assert!(data.device_warnings().is_empty());
+        data.u[1].iter_mut().for_each(|u| *u += 1e8);
+        data.y[0].iter_mut().for_each(|y| *y -= 1e9);
+        let said = data.device_warnings();
+        assert_eq!(said.len(), 2);
+        assert!(said[0].starts_with("counting: input 'u2' moves by 1.4e0 around 1.000e8"), "{}", said[0]);
+        assert!(said[1].contains("output 'y1'"));
     }
 
     #[test]

@@ -86,11 +86,24 @@ impl Scaling {
 }
 
 /// Mean and population standard deviation, in two passes; zeros for no values.
-pub(crate) fn mean_and_std(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
+pub fn mean_and_std(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
     let count = values.clone().count().max(1) as f64;
     let mean = values.clone().sum::<f64>() / count;
     let variance = values.map(|v| (v - mean).powi(2)).sum::<f64>() / count;
     (mean, variance.sqrt())
+}
+
+/// A mean of this many standard deviations eats the digits of f32, which has 24 bits: what is left of the movement is known
+/// to 1 % or worse.
+const EATEN_FROM: f64 = (1u64 << 18) as f64;
+/// A spread below this part of the mean is the rounding of f64: the values are constant.
+const CONSTANT: f64 = 1e-12;
+
+/// Mean and standard deviation of values whose offset eats the digits of f32; none for other values and for constants.
+pub fn eating_offset(values: impl Iterator<Item = f64> + Clone) -> Option<(f64, f64)> {
+    let (mean, std) = mean_and_std(values);
+    let eaten = mean.abs() >= EATEN_FROM * std && std > CONSTANT * mean.abs();
+    eaten.then_some((mean, std))
 }
 
 #[cfg(test)]
@@ -125,6 +138,16 @@ mod tests {
         assert_eq!(scaled(vec![5.0; 4]).1, OutputMap { offset: 5.0, scale: 1.0 });
         assert_eq!(scaled(vec![1.5e-323, -1.5e-323, 0.0]).0, InputMap { offset: 0.0, gain: 1.0 });
         assert_eq!(scaled(vec![1e9, 1e9 + 1.0]).0.gain, 1.0, "f32 cannot resolve it");
+    }
+
+    #[test]
+    fn an_offset_that_eats_the_digits_of_f32() {
+        let around = |offset: f64| eating_offset([offset - 1.0, offset + 1.0].into_iter());
+        assert_eq!(around(262_144.0), Some((262_144.0, 1.0)));
+        assert_eq!(around(-1e8), Some((-1e8, 1.0)));
+        assert_eq!(around(262_143.0), None);
+        assert_eq!(eating_offset([0.1; 7].into_iter()), None, "a constant moves nothing");
+        assert_eq!(eating_offset([0.0; 3].into_iter()), None);
     }
 
     #[test]
