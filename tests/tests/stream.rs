@@ -43,13 +43,12 @@ fn every_output_is_within_its_bound_and_to_the_bit() {
         let data = recording(&file, &mut Random::new(k as u64));
         let report = run(&file, &data, Target::Host).unwrap();
         assert!(report.bit_exact, "model {k}");
-        assert!(report.comparison.ok, "model {k}: {:?}", report.comparison);
+        assert!(report.ok(), "model {k}: {:?}", report.comparison);
         assert_eq!(report.comparison.samples, data.scored_rows(spec.memory).len());
         // A bound that allows everything would be no bound.
         for output in &report.comparison.outputs {
             assert!(output.max_abs_error > 0.0);
-            let largest = output.max_abs_error / output.max_rel_error;
-            assert!(output.error_bound < 1e-4 * largest, "{output:?}");
+            assert!(output.error_bound < 2e-4 * output.spread, "{output:?}");
         }
     }
 }

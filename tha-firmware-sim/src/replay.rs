@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::time::{Duration, Instant};
 use tha_core::CapacityError;
 use tha_core::build::ModelSpec;
-use tha_train::data::Dataset;
+use tha_train::data::{Dataset, eating_offset, mean_and_std};
 
 /// Where the stream runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,14 @@ pub enum ReplayError {
         /// Samples that would do.
         needed: usize,
     },
+    /// There is nothing to compare.
+    #[error("--samples: {samples} never filled the memory of {memory}, so no output was compared; raise it")]
+    Nothing {
+        /// Samples pushed.
+        samples: usize,
+        /// M.
+        memory: usize,
+    },
     /// The board could not be emulated.
     #[error(transparent)]
     Emulator(#[from] EmulatorError),
@@ -44,11 +52,13 @@ pub enum ReplayError {
 pub struct OutputComparison {
     /// Its name.
     pub name: String,
-    /// Largest difference, physical units.
+    /// Largest difference, physical units; infinite where no sample could be compared.
     pub max_abs_error: f64,
     /// Root mean square of the differences.
     pub rms_error: f64,
-    /// Largest difference relative to the largest value of the batch.
+    /// Standard deviation of the batch over the recording; the largest value of an output that is constant there.
+    pub spread: f64,
+    /// Largest difference relative to the spread.
     pub max_rel_error: f64,
     /// Largest bound of a sample.
     pub error_bound: f64,
@@ -68,8 +78,16 @@ pub struct Comparison {
     /// The largest ratio of a difference to the bound of its sample.
     pub bound_used: f64,
     /// Every difference is within the bound of its sample, and every sample that should have an output has one.
-    pub ok: bool,
+    pub within_bound: bool,
+    /// Why an output is of no use although it is within the bound, and what to do.
+    pub lost: Option<String>,
 }
+
+/// The largest part of the spread of an output that rounding may take: about what an offset of 2^18 standard deviations
+/// takes, from which on `fit` warns.
+const TOLERATED: f64 = 0.01;
+/// A standard deviation below this part of the largest value is the rounding of f64: the output is constant.
+const CONSTANT: f64 = 1e-12;
 
 /// Compares a stream over `data` with the batch prediction.
 #[must_use]
@@ -86,15 +104,16 @@ pub fn compare(file: &ModelFile, data: &Dataset, stream: &Stream) -> Comparison 
         .zip(model_bound)
         .map(|(channel, model_bound)| OutputComparison {
             name: channel.name.clone(),
-            max_abs_error: 0.0,
+            max_abs_error: f64::NAN,
             rms_error: 0.0,
+            spread: 0.0,
             max_rel_error: 0.0,
             error_bound: 0.0,
             model_bound,
         })
         .collect();
     let ready = stream.status.iter().filter(|status| status.ready()).count();
-    let mut ok = stream.status.len() == data.len() && ready == rows.len();
+    let mut within_bound = stream.status.len() == data.len() && ready == rows.len();
     let mut bound_used = 0.0f64;
     for (k, &row) in rows.iter().enumerate() {
         let bounds = bound.window(|input, lag| data.u[input][row - lag]);
@@ -104,7 +123,7 @@ pub fn compare(file: &ModelFile, data: &Dataset, stream: &Stream) -> Comparison 
             let expected = prediction[(k, j)];
             // The range of f32 was left: both say so, which is all that can be compared.
             let difference = if y.is_finite() { (f64::from(y) - expected).abs() } else { f64::INFINITY };
-            ok &= difference <= bound;
+            within_bound &= difference <= bound;
             output.error_bound = output.error_bound.max(bound);
             if difference.is_finite() || bound.is_finite() {
                 output.max_abs_error = output.max_abs_error.max(difference);
@@ -114,11 +133,66 @@ pub fn compare(file: &ModelFile, data: &Dataset, stream: &Stream) -> Comparison 
         }
     }
     for (j, output) in outputs.iter_mut().enumerate() {
-        let largest = prediction.column(j).amax();
-        output.max_rel_error = if largest > 0.0 { output.max_abs_error / largest } else { 0.0 };
+        let (largest, (_, std)) =
+            (prediction.column(j).amax(), mean_and_std(prediction.column(j).iter().copied()));
+        output.spread = if std > CONSTANT * largest { std } else { largest };
+        if output.max_abs_error.is_nan() {
+            output.max_abs_error = f64::INFINITY;
+        }
+        output.max_rel_error =
+            if output.max_abs_error > 0.0 { output.max_abs_error / output.spread } else { 0.0 };
         output.rms_error = (output.rms_error / rows.len().max(1) as f64).sqrt();
     }
-    Comparison { samples: ready, warmup: stream.status.len() - ready, outputs, bound_used, ok }
+    let moved = |j: usize| prediction.column(j).iter().copied().collect();
+    let lost = if within_bound { lost(data, &outputs, moved) } else { None };
+    Comparison {
+        samples: ready,
+        warmup: stream.status.len() - ready,
+        outputs,
+        bound_used,
+        within_bound,
+        lost,
+    }
+}
+
+/// The output that loses most to rounding, where that is too much. A difference can be within the bound and as large as all
+/// that the output ever does, because the bound grows with the offsets.
+fn lost(
+    data: &Dataset,
+    outputs: &[OutputComparison],
+    prediction: impl Fn(usize) -> Vec<f64>,
+) -> Option<String> {
+    let worst = outputs.iter().max_by(|a, b| a.max_rel_error.total_cmp(&b.max_rel_error))?;
+    let OutputComparison { name, max_abs_error, max_rel_error, .. } = worst;
+    if *max_rel_error <= TOLERATED {
+        return None;
+    }
+    if max_abs_error.is_infinite() {
+        return Some(format!(
+            "no sample of '{name}' is within the range of f32; rescale the inputs, or fit with --range clamp"
+        ));
+    }
+    let inputs = data.inputs.iter().zip(&data.u).map(|(name, column)| (name, column.clone()));
+    let outputs = outputs.iter().enumerate().map(|(j, output)| (&output.name, prediction(j)));
+    let eaten: Vec<String> = inputs
+        .chain(outputs)
+        .filter(|(_, values)| eating_offset(values.iter().copied()).is_some())
+        .map(|(name, _)| format!("'{name}'"))
+        .collect();
+    let (percent, allowed) = (100.0 * max_rel_error, 100.0 * TOLERATED);
+    let cause = if eaten.is_empty() {
+        "it hardly moves in this recording, or large terms of the model cancel; \
+         try a recording in which it moves, or fit with a lower --degree or a larger --ridge"
+            .into()
+    } else {
+        format!(
+            "the offset of {} eats the digits of f32; subtract it before, in the recording and on the device, or send counts",
+            eaten.join(", ")
+        )
+    };
+    Some(format!(
+        "rounding takes {percent:.0} % of the spread of '{name}', {allowed:.0} % is tolerated: {cause}"
+    ))
 }
 
 /// Whether the stream has, to the bit, the outputs that `FORMAT.md` prescribes.
@@ -176,10 +250,10 @@ pub struct Report {
 }
 
 impl Report {
-    /// Bits and bound are as they should be.
+    /// Bits and bound are as they should be, and rounding takes little of what the outputs do.
     #[must_use]
     pub fn ok(&self) -> bool {
-        self.bit_exact && self.comparison.ok
+        self.bit_exact && self.comparison.within_bound && self.comparison.lost.is_none()
     }
 }
 
@@ -262,20 +336,20 @@ mod tests {
         let samples = samples(&made.train);
         let stream = Device::new(&file).unwrap().replay(&samples, &[300]);
         let good = compare(&file, &made.train, &stream);
-        assert!(good.ok && good.bound_used > 0.0 && good.bound_used < 1.0);
+        assert!(good.within_bound && good.bound_used > 0.0 && good.bound_used < 1.0);
         assert!(follows_the_format(&spec, &made.train, &samples, &stream));
 
         let mut wrong = stream.clone();
         wrong.outputs[100] += 2.0 * good.outputs[0].error_bound as f32;
-        assert!(!compare(&file, &made.train, &wrong).ok);
+        assert!(!compare(&file, &made.train, &wrong).within_bound);
 
         let mut missing = stream.clone();
         missing.outputs[100] = f32::NAN;
-        assert!(!compare(&file, &made.train, &missing).ok);
+        assert!(!compare(&file, &made.train, &missing).within_bound);
 
         let mut flipped = stream.clone();
         flipped.outputs[100] = f32::from_bits(stream.outputs[100].to_bits() ^ 1);
-        assert!(compare(&file, &made.train, &flipped).ok);
+        assert!(compare(&file, &made.train, &flipped).within_bound);
         assert!(!follows_the_format(&spec, &made.train, &samples, &flipped));
         assert!(!flipped.same_bits(&stream));
     }

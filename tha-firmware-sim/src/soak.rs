@@ -41,7 +41,8 @@ pub struct SoakReport {
 /// Streams `samples` random samples through `file` and `other`, which must have the same shape, in turns.
 ///
 /// # Errors
-/// [`ReplayError::Capacity`] for models that the simulator has no room for.
+/// [`ReplayError::Capacity`] for models that the simulator has no room for, and [`ReplayError::Nothing`] when the samples are
+/// too few for a single output.
 pub fn soak(
     file: &ModelFile,
     other: &ModelFile,
@@ -82,6 +83,9 @@ pub fn soak(
         judge(&files, &block, &outputs, &mut report);
         report.samples += length;
         progress(report.samples);
+    }
+    if report.outputs == 0 {
+        return Err(ReplayError::Nothing { samples, memory: file.shape().memory });
     }
     Ok(report)
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 use tempfile::TempDir;
-use tha_train::data::write_csv;
+use tha_train::data::{Dataset, Record, write_csv};
 use tha_train::synth::{Kind, Options, generate};
 
 struct Bench {
@@ -14,16 +14,30 @@ struct Bench {
 impl Bench {
     /// A folder with `m.tha` and `d.csv`.
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        Self::around(0.0, 0.0)
+    }
+
+    /// The same system with offsets added to the input `u2` and the output `y1`.
+    fn around(u2: f32, y1: f32) -> Self {
+        let bench = Self { folder: tempfile::tempdir().unwrap() };
         let options = Options { channels: 3, outputs: 2, samples: 800, ..Options::new(Kind::Volterra) };
-        let made = generate(&options).unwrap();
-        std::fs::write(folder.path().join("m.tha"), made.model.unwrap().to_bytes().unwrap()).unwrap();
-        let names = [made.train.inputs, made.train.outputs].concat();
-        let columns: Vec<&[f64]> = made.train.u.iter().chain(&made.train.y).map(Vec::as_slice).collect();
+        let mut made = generate(&options).unwrap();
+        let mut spec = made.model.unwrap().spec().clone();
+        let input = &mut spec.inputs[1];
+        [&mut input.offset, &mut input.low, &mut input.high].into_iter().for_each(|value| *value += u2);
+        made.train.u[1].iter_mut().for_each(|value| *value += f64::from(u2));
+        spec.outputs[0].offset += y1;
+        std::fs::write(bench.path("m.tha"), spec.to_bytes().unwrap()).unwrap();
+        bench.write_data("d.csv", &made.train);
+        bench
+    }
+
+    fn write_data(&self, name: &str, data: &Dataset) {
+        let names = [&data.inputs[..], &data.outputs].concat();
+        let columns: Vec<&[f64]> = data.u.iter().chain(&data.y).map(Vec::as_slice).collect();
         let mut text = Vec::new();
         write_csv(&mut text, &names, &columns, || Ok(())).unwrap();
-        std::fs::write(folder.path().join("d.csv"), text).unwrap();
-        Self { folder }
+        std::fs::write(self.path(name), text).unwrap();
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -36,8 +50,12 @@ impl Bench {
     }
 
     fn json(&self, line: &str) -> Value {
+        self.json_and(0, line)
+    }
+
+    fn json_and(&self, code: i32, line: &str) -> Value {
         let output = self.run(&format!("{line} --json"));
-        assert_eq!(output.status.code(), Some(0), "{line}: {}", text(&output.stderr));
+        assert_eq!(output.status.code(), Some(code), "{line}: {}", text(&output.stderr));
         let printed = text(&output.stdout);
         assert_eq!(printed.lines().count(), 1, "{line}: {printed}");
         serde_json::from_str(&printed).unwrap()
@@ -83,6 +101,78 @@ fn run_on_the_host() {
     assert!(report["max_abs_error"].as_f64() <= report["error_bound"].as_f64());
     assert!(text(&bench.run("run m.tha d.csv").stdout).contains("within the bound"));
     assert!(bench.run("run m.tha d.csv -q").stdout.is_empty());
+}
+
+/// The differences are within the bound, which grows with the offset, and as large as all that the outputs do.
+#[test]
+fn an_offset_that_eats_the_digits_of_f32_is_a_failure() {
+    for (u2, y1, eaten) in [(1e8, 0.0, "'u2' eats"), (0.0, -1e8, "'y1' eats"), (1e8, 1e8, "'u2', 'y1' eats")]
+    {
+        let bench = Bench::around(u2, y1);
+        let report = bench.json_and(1, "run m.tha d.csv");
+        assert_eq!((&report["ok"], &report["bit_exact"]), (&false.into(), &true.into()));
+        assert!(report["max_abs_error"].as_f64() <= report["error_bound"].as_f64(), "{report}");
+        assert!(report["max_rel_error"].as_f64() > Some(0.1), "{report}");
+        let lost = report["lost"].as_str().unwrap();
+        assert!(lost.contains(eaten) && lost.contains("subtract it"), "{lost}");
+        let words = text(&bench.run("run m.tha d.csv").stdout);
+        assert!(words.contains(&format!("FAILED: {lost}")) && !words.contains("within the bound"), "{words}");
+    }
+    // f32 has digits enough for these.
+    let report = Bench::around(1e3, 1e3).json("run m.tha d.csv");
+    assert!(report["max_rel_error"].as_f64() < Some(1e-2) && report["lost"].is_null(), "{report}");
+}
+
+#[test]
+fn an_output_that_stands_still_is_judged_by_its_size_and_one_beyond_f32_not_at_all() {
+    let bench = Bench::around(0.0, 5.0);
+    for (name, value, code) in [("still.csv", 0.25, 0), ("huge.csv", 1e30, 1)] {
+        let names = |letter: char, count: usize| (1..=count).map(|k| format!("{letter}{k}")).collect();
+        let data = Dataset {
+            origin: name.into(),
+            inputs: names('u', 3),
+            outputs: names('y', 2),
+            u: vec![vec![value; 20]; 3],
+            y: vec![vec![0.0; 20]; 2],
+            records: vec![Record { id: String::new(), rows: 0..20 }],
+        };
+        bench.write_data(name, &data);
+        let report = bench.json_and(code, &format!("run m.tha {name}"));
+        match code {
+            0 => assert!(report["max_rel_error"].as_f64() < Some(1e-5), "{report}"),
+            _ => assert!(report["lost"].as_str().unwrap().contains("range of f32"), "{report}"),
+        }
+    }
+}
+
+/// Two programs that install a target at once can break a tool chain: only `.ci/run` installs.
+#[test]
+#[cfg(unix)]
+fn a_missing_rust_target_is_named_and_not_installed() {
+    use std::os::unix::fs::PermissionsExt;
+    let bench = Bench::new();
+    // A machine with QEMU and without the target. What cargo says is what the compiler says there.
+    for (tool, script) in [
+        ("rustup", "echo \"$@\" >> \"$(dirname \"$0\")/calls\""),
+        ("qemu-system-arm", "exit 0"),
+        ("cargo", "echo \"error[E0463]: can't find crate for \\`core\\`\" >&2; exit 101"),
+    ] {
+        std::fs::write(bench.path(tool), format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(bench.path(tool), PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let path = std::env::join_paths(
+        [bench.path("")].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
+    );
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tha-firmware-sim"));
+    command.current_dir(bench.folder.path()).env("PATH", path.unwrap()).env("CARGO", bench.path("cargo"));
+    let output = command.args("run m.tha d.csv --target cortex-m4f -q".split(' ')).output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{said}");
+    assert!(
+        said.contains(" is missing") && said.contains("rustup target add thumbv7em-none-eabihf"),
+        "{said}"
+    );
+    assert!(!bench.path("calls").exists(), "rustup was called");
 }
 
 #[test]
@@ -184,6 +274,8 @@ fn bad_input_is_one_line_and_exit_code_2() {
     let bench = Bench::new();
     std::fs::write(bench.path("junk.tha"), b"junk").unwrap();
     std::fs::write(bench.path("short.csv"), "u1,u2,u3,y1,y2\n1,2,3,4,5\n").unwrap();
+    let rows: String = (0..9).map(|k| format!("1,2,3,4,5,{}\n", k / 3)).collect();
+    std::fs::write(bench.path("warm.csv"), format!("u1,u2,u3,y1,y2,record\n{rows}")).unwrap();
     std::fs::write(bench.path("nan.csv"), "u1,u2,u3,y1,y2\n1,2,NaN,4,5\n").unwrap();
     for (line, expected) in [
         ("", "no command given"),
@@ -195,6 +287,14 @@ fn bad_input_is_one_line_and_exit_code_2() {
         ("run m.tha no.csv", "no.csv"),
         ("run m.tha nan.csv", "nan.csv, line 2"),
         ("faults m.tha short.csv", "longest record has 1"),
+        // Nothing but warm-up: a check of nothing does not hold.
+        ("run m.tha short.csv", "longest record has 1"),
+        ("run m.tha warm.csv", "longest record has 3"),
+        ("faults m.tha warm.csv", "longest record has 3"),
+        ("watch m.tha warm.csv", "longest record has 3"),
+        ("faults m.tha d.csv --trials 0", "--trials"),
+        ("soak m.tha --samples 0", "--samples: 0 never filled the memory of 4"),
+        ("soak m.tha --samples 3", "--samples: 3 never filled the memory of 4"),
         ("watch m.tha d.csv --plain --speed 0", "--speed"),
         ("soak m.tha --with junk.tha", "junk.tha"),
         ("boards junk.tha", "junk.tha"),

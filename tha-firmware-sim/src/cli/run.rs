@@ -13,8 +13,9 @@ use tha_train::cli::surface::{Speech, summary};
 
 /// Replay a recording sample by sample and compare it with the f64 batch prediction.
 ///
-/// The comparison fails (exit code 1) when an output differs from the batch by more than f32 arithmetic can explain,
-/// or when a board does not give the bits of the host.
+/// The comparison fails (exit code 1) when an output differs from the batch by more than f32 arithmetic can explain, when
+/// rounding takes more than 1 % of the spread of an output (its standard deviation over the recording), or when a board does
+/// not give the bits of the host.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  tha-firmware-sim run model.tha test.csv --target cortex-m4f --json")]
 pub(super) struct Args {
@@ -108,18 +109,20 @@ fn object(file: &ModelFile, target: Target, report: &Report) -> Value {
         "latency_ns": report.latency,
         "samples_per_second": report.latency.as_ref().map(|latency| latency.samples_per_second),
         "outputs": report.comparison.outputs,
+        "lost": report.comparison.lost,
         "ok": report.ok(),
     })
 }
 
 fn words(file: &ModelFile, target: Target, report: &Report) -> String {
     let comparison = &report.comparison;
-    let head = ["output", "max error", "RMS error", "relative", "bound", "bound in range"];
+    let head = ["output", "max error", "RMS error", "spread", "relative", "bound", "bound in range"];
     let mut rows = vec![head.map(String::from).to_vec()];
     for output in &comparison.outputs {
         let figures = [
             output.max_abs_error,
             output.rms_error,
+            output.spread,
             output.max_rel_error,
             output.error_bound,
             output.model_bound,
@@ -169,7 +172,11 @@ fn words(file: &ModelFile, target: Target, report: &Report) -> String {
         (_, true) => "bit for bit as on the host",
         (_, false) => "FAILED: not the bits of the host",
     };
-    let bound = if comparison.ok { "within the bound" } else { "FAILED: beyond the bound" };
+    let bound = match &comparison.lost {
+        _ if !comparison.within_bound => "FAILED: beyond the bound".into(),
+        Some(lost) => format!("FAILED: {lost}"),
+        None => "within the bound".into(),
+    };
     let _ = write!(text, "{bits}; {bound}");
     text
 }

@@ -92,7 +92,6 @@ fn make(
     setting: Setting,
 ) -> Result<Image, EmulatorError> {
     let target = processor.target();
-    install(target)?;
     let firmware = Path::new(env!("CARGO_MANIFEST_DIR")).join("firmware");
     let built = firmware.join("target");
     fs::create_dir_all(&built)?;
@@ -122,8 +121,9 @@ fn make(
     }
     let output = output(&mut cargo, "cargo", "https://rustup.rs")?;
     if !output.status.success() {
+        // The target is not installed here: two programs that install at once can break a tool chain.
         if words(&output.stderr).contains("can't find crate for `core`") {
-            return Err(EmulatorError::Target { target, log: "rustup is not installed".into() });
+            return Err(EmulatorError::Target { target });
         }
         return Err(EmulatorError::Build { target, log: error_line(&output.stderr) });
     }
@@ -137,25 +137,6 @@ fn make(
 /// As TOML: numbers are numbers, letters are text.
 fn toml(level: &str) -> String {
     if level.parse::<u8>().is_ok() { level.into() } else { format!("'{level}'") }
-}
-
-/// Makes sure that the Rust target is there. Without rustup the compiler will say what it lacks; whoever has cargo build the
-/// standard library needs no target.
-fn install(target: &'static str) -> Result<(), EmulatorError> {
-    if std::env::var_os("CARGO_UNSTABLE_BUILD_STD").is_some() {
-        return Ok(());
-    }
-    let Ok(installed) = Command::new("rustup").args(["target", "list", "--installed"]).output() else {
-        return Ok(());
-    };
-    if !installed.status.success() || words(&installed.stdout).lines().any(|line| line == target) {
-        return Ok(());
-    }
-    let added = Command::new("rustup").args(["target", "add", target]).output()?;
-    if !added.status.success() {
-        return Err(EmulatorError::Target { target, log: error_line(&added.stderr) });
-    }
-    Ok(())
 }
 
 /// The line of a log that says what went wrong.

@@ -85,16 +85,14 @@ pub enum EmulatorError {
         /// How to install it.
         remedy: String,
     },
-    /// The Rust target cannot be installed.
+    /// The Rust target is not installed.
     #[error(
-        "the Rust target {target} is missing and could not be installed: {log}; \
-         run `rustup target add {target}`, or see the README of tha-firmware-sim for a machine without rustup"
+        "the Rust target {target} is missing; to install it: rustup target add {target} \
+         (the README of tha-firmware-sim has what to do without rustup)"
     )]
     Target {
         /// The Rust target.
         target: &'static str,
-        /// The words of rustup.
-        log: String,
     },
     /// The firmware does not build.
     #[error("the firmware for {target} does not build: {log}")]
