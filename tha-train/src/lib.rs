@@ -2,6 +2,7 @@
 
 pub mod analysis;
 pub mod bound;
+mod checkpoint;
 pub mod cli;
 pub mod data;
 pub mod ensemble;

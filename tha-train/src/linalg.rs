@@ -5,10 +5,12 @@
 //! `tr_mul`, Cholesky 10 against 1.4). Everything runs sequentially here: threads split the work above this
 //! module into fixed pieces, so that the result does not depend on their number.
 
+use crate::tt::Normal;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Conj, MatMut, MatRef, Par, Side};
 use nalgebra::DMatrix;
+use std::hash::{DefaultHasher, Hasher};
 
 /// A column-major slice seen as a faer matrix.
 pub(crate) fn columns(data: &[f64], rows: usize, columns: usize) -> MatRef<'_, f64> {
@@ -115,6 +117,7 @@ pub(crate) fn minimal_norm(gram: &DMatrix<f64>, rhs: &DMatrix<f64>, cutoff: f64)
 }
 
 /// Thin singular value decomposition `u diag(s) v^T`, singular values falling.
+#[derive(Default)]
 pub(crate) struct Svd {
     pub(crate) u: DMatrix<f64>,
     pub(crate) s: Vec<f64>,
@@ -137,6 +140,32 @@ pub(crate) fn qr(matrix: &DMatrix<f64>) -> (DMatrix<f64>, DMatrix<f64>) {
     (owned(qr.compute_thin_Q().as_ref()), owned(qr.thin_R()))
 }
 
+/// A hash of the bits that this machine gives for some products, factorisations and elementary functions. faer and nalgebra
+/// choose their kernels by the instructions of the processor, faer splits long sums by the size of the caches, and the
+/// system's library computes sines and logarithms: elsewhere the last bits may be others.
+pub(crate) fn fingerprint() -> u64 {
+    let mut normal = Normal::new(0);
+    // More rows than any split of a sum, and a size that no vector length divides.
+    let tall = DMatrix::from_fn(5003, 37, |_, _| normal.draw());
+    let mut gram = DMatrix::zeros(37, 37);
+    add_gram_lower(view_mut(&mut gram), view(&tall));
+    let mut product = tall.tr_mul(&tall);
+    add_product(view_mut(&mut product), view(&tall).transpose(), view(&tall));
+    let mut factor = gram.clone();
+    cholesky_in_place(&mut factor);
+    let (q, r) = qr(&tall.rows(0, 101).into_owned());
+    let (values, vectors) = symmetric_eigen(&gram).unwrap_or_default();
+    let Svd { u, s, v } = svd(&(&r * &gram)).unwrap_or_default();
+    let faded: Vec<f64> = r.iter().map(|value| (-value.abs()).exp()).collect();
+
+    let mut hash = DefaultHasher::new();
+    for matrix in [&tall, &gram, &product, &factor, &q, &r, &vectors, &u, &v] {
+        matrix.iter().for_each(|value| hash.write_u64(value.to_bits()));
+    }
+    [values, s, faded].iter().flatten().for_each(|value| hash.write_u64(value.to_bits()));
+    hash.finish()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,6 +186,18 @@ mod tests {
         add_gram_lower(view_mut(&mut gram), view(&a));
         gram.fill_upper_triangle_with_lower_triangle();
         assert!((&gram - a.transpose() * &a).norm() < 1e-12);
+    }
+
+    #[test]
+    fn the_fingerprint_does_not_depend_on_where_the_memory_lies() {
+        let expected = fingerprint();
+        // Blocks that stay allocated move the next ones by a part of a vector register.
+        let mut kept: Vec<Vec<u8>> = Vec::new();
+        for size in 1..40 {
+            kept.extend([vec![0; 8 * size], vec![0; 1368 + 24 * size], vec![0; 10_000 + 16 * size]]);
+            assert_eq!(fingerprint(), expected, "{size}");
+        }
+        assert_eq!(kept.len(), 3 * 39);
     }
 
     #[test]

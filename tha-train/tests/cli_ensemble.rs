@@ -279,8 +279,95 @@ fn a_killed_run_goes_on_and_ends_with_the_same_bytes() {
     assert!(message.contains("--max-rank 4, this one has 3") && message.lines().count() == 1, "{message}");
 }
 
+/// The files of a checkpoint, by name, without the damaged ones.
 fn files(folder: &Path) -> Vec<PathBuf> {
-    std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> =
+        entries.filter(|path| !path.display().to_string().contains(".damaged-")).collect();
+    files.sort();
+    files
+}
+
+/// Fits with some options; the bytes of the model, and the warnings.
+fn model(options: &str, folder: &Path) -> (Vec<u8>, Vec<String>) {
+    let output = tha(&[&FIT[..], &options.split_whitespace().collect::<Vec<_>>()].concat(), folder);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{options}: {said}");
+    let warnings = said.lines().filter(|line| line.starts_with("warning: ")).map(String::from).collect();
+    (std::fs::read(folder.join("m.tha")).unwrap(), warnings)
+}
+
+#[test]
+fn a_checkpoint_changes_no_byte_whatever_is_in_it() {
+    let folder = synth("--channels 8 --rank 2 --samples 400 --seed 3 --noise 0.02 --correlation 0.9");
+    let folder = folder.path();
+    for combine in ["average", "additive"] {
+        let common = format!("--heads 6 --subset-size 3 --combine {combine}");
+        // Options that may differ between the runs of a folder, each after what the others left there.
+        for (turn, more) in
+            ["", "--budget-flash 1000", "--budget-macs 150 --no-refit", "--budget-flash 700", "--range clamp"]
+                .into_iter()
+                .enumerate()
+        {
+            let (expected, _) = model(&format!("{common} {more}"), folder);
+            let kept = format!("{common} {more} --checkpoint {combine}");
+            assert!(model(&kept, folder) == (expected.clone(), vec![]), "{combine} {more}");
+            // Any part of the files may be what an interrupted run left.
+            for (k, file) in files(&folder.join(combine)).iter().enumerate() {
+                if k % (turn + 2) == 0 {
+                    std::fs::remove_file(file).unwrap();
+                }
+            }
+            assert!(model(&kept, folder) == (expected, vec![]), "{combine} {more}, continued");
+        }
+    }
+}
+
+#[test]
+fn a_damaged_checkpoint_is_found_said_and_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    separate("train.csv", 300, 0.05, 17, folder);
+    for (name, options) in [
+        ("average", "--heads 4 --subset-size 3"),
+        ("additive", "--heads 5 --subset-size 3 --combine additive --budget-flash 900"),
+        ("per-output", "--subsets per-output --subset-size 2"),
+    ] {
+        let (expected, _) = model(options, folder);
+        let options = format!("{options} --checkpoint {name}");
+        assert!(model(&options, folder) == (expected.clone(), vec![]), "{name}");
+        let kept = files(&folder.join(name));
+        let whole: Vec<Vec<u8>> = kept.iter().map(|file| std::fs::read(file).unwrap()).collect();
+        for damage in ["empty", "cut", "another file", "a model", "a directory", "1", "2", "3", "4", "5"] {
+            for (k, file) in kept.iter().enumerate() {
+                std::fs::remove_file(file).unwrap();
+                let mut bytes = match damage {
+                    "a directory" => {
+                        std::fs::create_dir(file).unwrap();
+                        continue;
+                    }
+                    "empty" => vec![],
+                    "cut" => whole[k][..whole[k].len() / 2].to_vec(),
+                    "another file" => whole[(k + 1) % whole.len()].clone(),
+                    "a model" => expected.clone(),
+                    _ => whole[k].clone(),
+                };
+                if let Ok(round) = damage.parse::<usize>() {
+                    let bit = round * (k + 1) * 7919 % (8 * bytes.len());
+                    bytes[bit / 8] ^= 1 << (bit % 8);
+                }
+                std::fs::write(file, bytes).unwrap();
+            }
+            let (found, warnings) = model(&options, folder);
+            assert!(found == expected, "{name}, {damage}");
+            for file in &kept {
+                let named = file.file_name().unwrap().to_str().unwrap();
+                let about = warnings.iter().filter(|line| line.contains(named)).count();
+                assert_eq!(about, 1, "{name}, {damage}, {named}: {warnings:?}");
+            }
+            assert_eq!(warnings.len(), kept.len(), "{name}, {damage}");
+        }
+    }
 }
 
 #[test]

@@ -121,16 +121,29 @@ fn a_search_that_was_cut_short_goes_on() {
     });
     let words = bench.ok(&format!("{SEARCH} --trials 20 --out part"));
     assert!(words.contains("not tried: ") && words.contains("goes on from here"), "{words}");
-    // A damaged fit is made again.
-    let damaged = std::fs::read_dir(bench.path("part/trials"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .find(|path| path.extension().is_some_and(|extension| extension == "postcard"))
-        .unwrap();
-    std::fs::write(damaged, b"").unwrap();
     bench.ok(&format!("{SEARCH} --out part -q"));
     assert_eq!(bench.read("part/front.json"), bench.read("whole/front.json"));
     assert_eq!(bench.read("part/front.svg"), bench.read("whole/front.svg"));
+
+    // A damaged fit is found, said and made again.
+    let trials = || std::fs::read_dir(bench.path("part/trials")).unwrap().map(|entry| entry.unwrap().path());
+    for round in 1..5 {
+        let damaged: Vec<_> = trials().filter(|path| !path.to_str().unwrap().contains("damaged")).collect();
+        for (k, path) in damaged.iter().enumerate() {
+            let mut bytes = std::fs::read(path).unwrap();
+            let bit = round * (k + 1) * 7919 % (8 * bytes.len());
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            std::fs::write(path, bytes).unwrap();
+        }
+        let output = bench.run(&format!("{SEARCH} --out part"));
+        let said = text(&output.stderr);
+        for path in damaged {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            let warned = said.lines().filter(|line| line.starts_with("warning: ") && line.contains(name));
+            assert_eq!(warned.count(), 1, "{name}: {said}");
+        }
+        assert_eq!(bench.read("part/front.json"), bench.read("whole/front.json"));
+    }
 
     for (option, said) in
         [("--seed 1", "--seed 0"), ("--val-fraction 0.3", "0.2"), ("--outputs u1 --inputs u2", "data")]
@@ -140,6 +153,21 @@ fn a_search_that_was_cut_short_goes_on() {
         let refusal = text(&output.stderr);
         assert!(refusal.contains("it belongs to a run with") && refusal.contains(said), "{refusal}");
         assert_eq!(refusal.lines().count(), 1, "{refusal}");
+    }
+}
+
+#[test]
+fn searches_and_ensembles_know_their_program_and_processor_alike() {
+    let bench = volterra();
+    bench.ok(&format!("{SEARCH} --trials 30 --out found -q"));
+    bench.ok(
+        "fit data/train.csv --out m.tha --memory 1 --degree 1 --heads 1 --subset-size 1 --checkpoint kept -q",
+    );
+    let run = |name: &str| serde_json::from_slice::<Value>(&bench.read(name)).unwrap();
+    let (search, ensemble) = (run("found/trials/run.json"), run("kept/run.json"));
+    for name in ["program", "processor", "data", "validation on"] {
+        assert!(search[name].is_string(), "{search}");
+        assert_eq!(search[name], ensemble[name], "{name}");
     }
 }
 

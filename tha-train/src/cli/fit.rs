@@ -295,6 +295,10 @@ impl ensemble::Watch for Watch<'_> {
         self.progress.now(|| format!("joint step {step}: held-out residual {}", figure(validation)));
     }
 
+    fn warn(&self, text: String) {
+        self.progress.warning(text);
+    }
+
     fn stop(&self) -> bool {
         interrupt::requested()
     }

@@ -47,6 +47,12 @@ impl Progress {
         }
     }
 
+    /// Something that the user should know, found while work is under way.
+    pub(super) fn warning(&self, text: String) {
+        lock(&self.warnings).push(text);
+        self.warn();
+    }
+
     /// The present state of affairs; the next one replaces it.
     pub(super) fn now(&self, text: impl FnOnce() -> String) {
         if self.quiet {

@@ -171,6 +171,10 @@ impl tune::Watch for Watch<'_> {
         self.progress.now(|| format!("fit {done}, rung {} of {of}: {setting}: {said}{best}", rung + 1));
     }
 
+    fn warn(&self, text: String) {
+        self.progress.warning(text);
+    }
+
     fn stop(&self) -> bool {
         interrupt::requested() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }

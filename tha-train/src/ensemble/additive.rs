@@ -4,9 +4,9 @@
 //! Exact when every d-tuple of inputs lies inside some subset, where averaging only shrinks.
 
 use super::Watch;
-use super::checkpoint::Checkpoint;
 use super::heads::{Failure, Head, Material, Part, Stop, head_options, sort_out};
 use super::joint::{Joint, LIMIT};
+use crate::checkpoint::{self, Checkpoint};
 use crate::data::Lagged;
 use crate::fit::FitError;
 use crate::fit::judged::ChosenHead;
@@ -150,21 +150,18 @@ fn first_fit(
     let start = Instant::now();
     let stage = format!("added-{k:05}");
     let outputs = 0..left.ncols();
-    if let Some(fits) = checkpoint.and_then(|checkpoint| checkpoint.load(&stage, subset)) {
-        return Ok(Head { inputs: subset.to_vec(), fits, seconds: 0.0, outputs });
-    }
-    let rows = Problem { x: &part.fit.of_inputs(subset), y: left };
-    let judge = Problem { x: &part.judge.of_inputs(subset), y: judge_left };
-    // The rank is not chosen: what a head has to say is known only when the others have said theirs.
-    let ranks = Some(vec![options.max_rank.min(rows.x.ncols()); options.degree - 1]);
-    let options = solve::Options { ranks, ..head_options(options, k) };
-    let mut fit = solve::fit(&rows, Some(&judge), &options, &Stop(watch))?;
-    fit.log.clear();
-    let fits = vec![fit];
-    if let Some(checkpoint) = checkpoint {
-        checkpoint.store(&stage, subset, &fits)?;
-    }
-    Ok(Head { inputs: subset.to_vec(), fits, seconds: start.elapsed().as_secs_f64(), outputs })
+    let from = (subset, part.fit.rows.len(), left.as_slice(), judge_left.as_slice());
+    let fit = checkpoint::keep(checkpoint, &stage, &from, || {
+        let rows = Problem { x: &part.fit.of_inputs(subset), y: left };
+        let judge = Problem { x: &part.judge.of_inputs(subset), y: judge_left };
+        // The rank is not chosen: what a head has to say is known only when the others have said theirs.
+        let ranks = Some(vec![options.max_rank.min(rows.x.ncols()); options.degree - 1]);
+        let options = solve::Options { ranks, ..head_options(options, k) };
+        let mut fit = solve::fit(&rows, Some(&judge), &options, &Stop(watch))?;
+        fit.log.clear();
+        Ok(fit)
+    })?;
+    Ok(Head { inputs: subset.to_vec(), fits: vec![fit], seconds: start.elapsed().as_secs_f64(), outputs })
 }
 
 /// Every head once more, each to what the others leave now. `left` is y less all heads, before and after.
@@ -181,21 +178,14 @@ fn cycle_once(
         let x = rows.of_inputs(&head.inputs);
         let stage = format!("{stage}-{k:05}");
         *left += head.fits[0].train.evaluate(&x);
-        let stored = checkpoint.and_then(|checkpoint| checkpoint.load(&stage, &head.inputs));
-        let fit = match stored.and_then(|mut fits| fits.pop()) {
-            Some(fit) => fit,
-            None => {
-                let options =
-                    solve::Options { ridge: Ridge::Fixed(head.fits[0].ridge), ..head_options(options, k) };
-                let mut fit =
-                    solve::refit(&Problem { x: &x, y: left }, &head.fits[0], &options, &Stop(watch))?;
-                fit.log.clear();
-                if let Some(checkpoint) = checkpoint {
-                    checkpoint.store(&stage, &head.inputs, std::slice::from_ref(&fit))?;
-                }
-                fit
-            }
-        };
+        let from = (&head.inputs, &head.fits[0], left.as_slice());
+        let fit = checkpoint::keep(checkpoint, &stage, &from, || {
+            let options =
+                solve::Options { ridge: Ridge::Fixed(head.fits[0].ridge), ..head_options(options, k) };
+            let mut fit = solve::refit(&Problem { x: &x, y: left }, &head.fits[0], &options, &Stop(watch))?;
+            fit.log.clear();
+            Ok(fit)
+        })?;
         *left -= fit.train.evaluate(&x);
         head.fits = vec![fit];
     }

@@ -1,8 +1,8 @@
 //! TrainHeads of Algorithm 1: heads in parallel over one recording, of which each reads the lag windows of its inputs.
 
-use super::checkpoint::Checkpoint;
 use super::weights::Products;
 use super::{Watch, subset_names};
+use crate::checkpoint::{self, Checkpoint};
 use crate::data::{Dataset, Lagged, Scaling, Split};
 use crate::fit::judged::{ChosenHead, HeldOut};
 use crate::fit::{FitError, Setting};
@@ -10,6 +10,7 @@ use crate::solve::{self, Fit, Observer, Problem, Ridge};
 use crate::tt::Features;
 use nalgebra::{DMatrix, DVector};
 use rayon::prelude::*;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -25,6 +26,8 @@ pub(super) struct Material<'a> {
     pub data: &'a Dataset,
     pub scaling: Scaling,
     pub parts: Vec<Part<'a>>,
+    /// A hash of the rows: with folds there are several choices in one run.
+    pub scope: u64,
 }
 
 impl<'a> Material<'a> {
@@ -41,7 +44,9 @@ impl<'a> Material<'a> {
             judge: data.lagged(memory, &scaling, split.validation),
         };
         let parts = held_out.splits(data, rows)?.into_iter().map(part).collect();
-        Ok(Self { data, scaling, parts })
+        let mut hasher = DefaultHasher::new();
+        (rows, format!("{held_out:?}")).hash(&mut hasher);
+        Ok(Self { data, scaling, parts, scope: hasher.finish() })
     }
 
     pub(super) fn inputs(&self) -> usize {
@@ -116,20 +121,17 @@ pub(super) fn train(
     let options = head_options(options, k);
     let stage = format!("head-{k:05}");
     let outputs = 0..material.data.outputs.len();
-    if let Some(fits) = checkpoint.and_then(|checkpoint| checkpoint.load(&stage, subset)) {
-        return Ok(Head { inputs: subset.to_vec(), fits, seconds: 0.0, outputs });
-    }
-    let mut fits: Vec<Fit> = Vec::with_capacity(material.parts.len());
-    for part in &material.parts {
-        let rows = Problem { x: &part.fit.of_inputs(subset), y: &part.fit.y };
-        let judge = Problem { x: &part.judge.of_inputs(subset), y: &part.judge.y };
-        let mut fit = solve::fit(&rows, Some(&judge), &options, &Stop(watch))?;
-        fit.log.clear();
-        fits.push(fit);
-    }
-    if let Some(checkpoint) = checkpoint {
-        checkpoint.store(&stage, subset, &fits)?;
-    }
+    let fits = checkpoint::keep(checkpoint, &stage, &(subset, material.scope), || {
+        let mut fits: Vec<Fit> = Vec::with_capacity(material.parts.len());
+        for part in &material.parts {
+            let rows = Problem { x: &part.fit.of_inputs(subset), y: &part.fit.y };
+            let judge = Problem { x: &part.judge.of_inputs(subset), y: &part.judge.y };
+            let mut fit = solve::fit(&rows, Some(&judge), &options, &Stop(watch))?;
+            fit.log.clear();
+            fits.push(fit);
+        }
+        Ok(fits)
+    })?;
     Ok(Head { inputs: subset.to_vec(), fits, seconds: start.elapsed().as_secs_f64(), outputs })
 }
 
@@ -238,20 +240,15 @@ pub(super) fn refit_all(
         .par_iter()
         .enumerate()
         .map(|(k, head)| {
-            let stage = format!("{stage}-{k:05}");
-            if let Some(mut fits) = checkpoint.and_then(|checkpoint| checkpoint.load(&stage, &head.inputs))
-                && let Some(fit) = fits.pop()
-            {
-                return Ok(fit);
-            }
-            let options = solve::Options { ridge: Ridge::Fixed(head.fit.ridge), ..head_options(options, k) };
-            let problem = Problem { x: &rows.of_inputs(&head.inputs), y: &rows.y };
-            let mut fit = solve::refit(&problem, &head.fit, &options, &Stop(watch))?;
-            fit.log.clear();
-            if let Some(checkpoint) = checkpoint {
-                checkpoint.store(&stage, &head.inputs, std::slice::from_ref(&fit))?;
-            }
-            Ok(fit)
+            let from = (&head.inputs, &head.fit, &rows.rows);
+            checkpoint::keep(checkpoint, &format!("{stage}-{k:05}"), &from, || {
+                let options =
+                    solve::Options { ridge: Ridge::Fixed(head.fit.ridge), ..head_options(options, k) };
+                let problem = Problem { x: &rows.of_inputs(&head.inputs), y: &rows.y };
+                let mut fit = solve::refit(&problem, &head.fit, &options, &Stop(watch))?;
+                fit.log.clear();
+                Ok(fit)
+            })
         })
         .collect()
 }

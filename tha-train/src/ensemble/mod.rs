@@ -12,7 +12,6 @@
 //! [`Strategy::PerOutput`], whose heads serve one output each and are added up.
 
 mod additive;
-pub(crate) mod checkpoint;
 mod heads;
 mod hint;
 mod joint;
@@ -27,11 +26,11 @@ pub use heads::Failure;
 pub use options::{Combine, Options};
 pub use subsets::Strategy;
 
+use crate::checkpoint::Checkpoint;
 use crate::data::Dataset;
 use crate::fit::judged::{self, Choice, ChosenHead, HeldOut, Procedure};
 use crate::fit::{self, FitError, Judge, stack};
 use crate::metrics::Metrics;
-use checkpoint::Checkpoint;
 use heads::{Head, Material, products, refit_all, train_all};
 use nalgebra::{DMatrix, DVector};
 use options::Plan;
@@ -47,6 +46,8 @@ pub trait Watch: Sync {
     fn cycle(&self, _cycle: usize, _validation: f64) {}
     /// A joint step over additive heads is done.
     fn joint(&self, _step: usize, _validation: f64) {}
+    /// Something that the user should know, in one line.
+    fn warn(&self, _text: String) {}
     /// True to end the fit with [`FitError::Stopped`].
     fn stop(&self) -> bool {
         false
@@ -99,7 +100,10 @@ pub fn fit(
         return Err(FitError::Combination { reason });
     }
     let checkpoint = match &ensemble.checkpoint {
-        Some(folder) => Some(Checkpoint::open(folder, &ensemble.identity(data, judge, options))?),
+        Some(folder) => {
+            let identity = ensemble.identity(data, judge, options);
+            Some(Checkpoint::open(folder, identity, |text| watch.warn(text))?)
+        }
         None => None,
     };
     let procedure = Ensemble { data, options, ensemble, checkpoint, watch };
@@ -121,7 +125,7 @@ struct Ensemble<'a> {
     data: &'a Dataset,
     options: &'a fit::Options,
     ensemble: &'a Options,
-    checkpoint: Option<Checkpoint>,
+    checkpoint: Option<Checkpoint<'a>>,
     watch: &'a dyn Watch,
 }
 
@@ -141,8 +145,7 @@ impl Procedure for Ensemble<'_> {
     fn choose(&self, rows: &[usize], held_out: HeldOut) -> Result<(Choice, Extra), FitError> {
         let Self { data, options, ensemble, watch, .. } = *self;
         let material = Material::new(data, rows, held_out, options.memory)?;
-        let checkpoint = self.checkpoint.as_ref().map(|folder| folder.within(rows, held_out));
-        let checkpoint = checkpoint.as_ref();
+        let checkpoint = self.checkpoint.as_ref();
         let (heads, weights, extra) = match (ensemble.plan(&material, options)?, ensemble.combine) {
             (None, _) => per_output::choose(&material, options, ensemble, checkpoint, watch)?,
             (Some(plan), Combine::Additive) => add(&material, plan, options, ensemble, checkpoint, watch)?,

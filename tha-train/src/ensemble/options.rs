@@ -1,12 +1,13 @@
 //! What an ensemble is to be, whether that is possible, and SelectSubsets of Algorithm 1 by the strategy asked for.
 
-use super::checkpoint::{Identity, judge_in_words};
 use super::heads::Material;
 use super::relevance;
 use super::select::{Cost, Room};
 use super::subsets::{self, Draws, Strategy};
+use crate::checkpoint::{self, Identity};
 use crate::data::Dataset;
 use crate::fit::{self, FitError, Judge};
+use crate::solve;
 use std::path::PathBuf;
 
 /// How the heads are combined.
@@ -91,30 +92,41 @@ impl Options {
         self.combine == Combine::Additive && self.strategy != Strategy::PerOutput
     }
 
-    /// The settings that a checkpoint depends on, by the names their user knows.
+    /// The settings that stored heads depend on, by the names their user knows. Budgets, the refit and the range policy are
+    /// not among them: what depends on those says so in what its stage started from.
     pub(super) fn identity(&self, data: &Dataset, judge: Judge<'_>, options: &fit::Options) -> Identity {
-        let s = &options.solve;
-        [
-            ("data", format!("{:016x}", data.fingerprint())),
-            ("validation on", judge_in_words(judge)),
-            ("--memory", options.memory.to_string()),
-            ("--degree", s.degree.to_string()),
-            ("--max-rank", s.max_rank.to_string()),
-            ("--tol", s.tolerance.to_string()),
-            ("--solver", format!("{:?}", s.solver)),
-            ("--ridge", format!("{:?}", s.ridge)),
-            ("--decay", format!("{:?}", s.decay)),
-            ("--restarts", s.restarts.to_string()),
-            ("--seed", s.seed.to_string()),
+        // Every setting of the solver counts, also one that is added later.
+        let solve::Options {
+            degree,
+            max_rank,
+            tolerance,
+            solver,
+            ridge,
+            decay,
+            memory,
+            restarts,
+            sweeps,
+            seed,
+            ranks,
+        } = &options.solve;
+        let settings = [
+            ("--memory", memory.to_string()),
+            ("--degree", degree.to_string()),
+            ("--max-rank", max_rank.to_string()),
+            ("--tol", tolerance.to_string()),
+            ("--solver", format!("{solver:?}")),
+            ("--ridge", format!("{ridge:?}")),
+            ("--decay", format!("{decay:?}")),
+            ("--restarts", restarts.to_string()),
+            ("--seed", seed.to_string()),
             ("--heads", format!("{:?}", self.heads)),
             ("--subset-size", self.subset_size.to_string()),
             ("--subsets", format!("{:?}", self.strategy)),
             ("--combine", format!("{:?}", self.combine)),
-            ("version", env!("CARGO_PKG_VERSION").to_owned()),
-        ]
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect()
+            ("sweeps", sweeps.to_string()),
+            ("ranks", format!("{ranks:?}")),
+        ];
+        checkpoint::identity(data, judge, settings)
     }
 
     /// SelectSubsets; `None` where every output finds its own inputs.

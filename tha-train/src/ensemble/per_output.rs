@@ -5,9 +5,9 @@
 //! others. Here every output has its own inputs, ranks and ridge: the inputs are chosen forward, one at a time, each the one
 //! that lowers the residual on the judged samples most, until none lowers it enough.
 
-use super::checkpoint::Checkpoint;
 use super::heads::{Head, Material, Stop, head_options};
 use super::{Chosen, Extra, Options, Watch, cost, file_bytes};
+use crate::checkpoint::{self, Checkpoint};
 use crate::data::{Lagged, Subset};
 use crate::fit::judged::ChosenHead;
 use crate::fit::{self, FitError, Setting, fit_setting};
@@ -37,7 +37,13 @@ pub(super) fn choose(
     let heads: Vec<Head> = (0..outputs)
         .into_par_iter()
         .map(|j| {
-            let head = grow(material, j, ensemble.subset_size, options, checkpoint, watch)?;
+            let begun = Instant::now();
+            let (inputs, fits) =
+                checkpoint::keep(checkpoint, &format!("output-{j:05}"), &material.scope, || {
+                    grow(material, j, ensemble.subset_size, options, watch)
+                })?;
+            let seconds = begun.elapsed().as_secs_f64();
+            let head = Head { inputs, fits, seconds, outputs: j..j + 1 };
             let count = done.fetch_add(1, Ordering::Relaxed) + 1;
             let left = start.elapsed().as_secs_f64() / count as f64 * (outputs - count) as f64;
             watch.head(j, count, outputs, head.validation(), left);
@@ -74,20 +80,14 @@ pub(super) fn refit(
     heads.par_iter().enumerate().map(refit).collect()
 }
 
-/// The head of output `j`, grown input by input.
+/// The inputs and fits of the head of output `j`, grown input by input.
 fn grow(
     material: &Material<'_>,
     j: usize,
     size: usize,
     options: &fit::Options,
-    checkpoint: Option<&Checkpoint>,
     watch: &dyn Watch,
-) -> Result<Head, FitError> {
-    let start = Instant::now();
-    let stage = format!("output-{j:05}");
-    if let Some((inputs, fits)) = checkpoint.and_then(|checkpoint| checkpoint.find(&stage)) {
-        return Ok(Head { inputs, fits, seconds: 0.0, outputs: j..j + 1 });
-    }
+) -> Result<(Vec<usize>, Vec<Fit>), FitError> {
     let solve = head_options(&options.solve, j);
     let mut best: Option<Trial> = None;
     for _ in 0..size.min(material.inputs()) {
@@ -123,11 +123,8 @@ fn grow(
     let Some((_, inputs, fits)) = best else {
         return Err(FitError::NoHead { reason: "its residual is not finite".into() });
     };
-    let fits: Vec<Fit> = fits.into_iter().map(|fit| widen(fit, j, material.data.outputs.len())).collect();
-    if let Some(checkpoint) = checkpoint {
-        checkpoint.store(&stage, &inputs, &fits)?;
-    }
-    Ok(Head { inputs, fits, seconds: start.elapsed().as_secs_f64(), outputs: j..j + 1 })
+    let fits = fits.into_iter().map(|fit| widen(fit, j, material.data.outputs.len())).collect();
+    Ok((inputs, fits))
 }
 
 /// Fits output `j` to some inputs on every part with one setting for all parts; the error on the judged samples first.

@@ -37,6 +37,7 @@ use ladder::Chosen;
 use log::Log;
 use nalgebra::DMatrix;
 use normal::Rows;
+use serde::{Deserialize, Serialize};
 
 /// A prior over the lags must lower the validation residual by this part of it.
 const WORTH: f64 = 0.01;
@@ -57,7 +58,7 @@ pub struct Problem<'a> {
 }
 
 /// A finished fit.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Fit {
     /// The network.
     pub train: TensorTrain,
@@ -71,7 +72,8 @@ pub struct Fit {
     pub train_residual: f64,
     /// The same on the validation rows.
     pub validation_residual: Option<f64>,
-    /// Every step on the way.
+    /// Every step on the way; a checkpoint does not hold it.
+    #[serde(skip)]
     pub log: Vec<Step>,
 }
 

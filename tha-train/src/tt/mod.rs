@@ -16,9 +16,10 @@ pub(crate) use gauge::kept;
 pub(crate) use random::Normal;
 
 use nalgebra::DMatrix;
+use serde::{Deserialize, Serialize};
 
 /// One core V_k of size `left` x `q` x `right`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Core {
     /// r_{k-1}, the bond to the core before (the outputs for the first core).
     pub left: usize,
@@ -59,7 +60,7 @@ impl Core {
 }
 
 /// Cores V1..Vd; neighbouring bonds agree, the last right bond is 1.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TensorTrain {
     /// The cores, first to last.
     pub cores: Vec<Core>,

@@ -17,8 +17,8 @@ pub use plot::svg;
 pub use rung::Trial;
 pub use setting::{Heads, Setting};
 
+use crate::checkpoint::{self, Checkpoint, Identity};
 use crate::data::{Dataset, Split};
-use crate::ensemble::checkpoint::{Checkpoint, Identity, judge_in_words};
 use crate::fit::{FitError, Judge};
 use search::Search;
 use std::path::PathBuf;
@@ -73,6 +73,8 @@ pub trait Watch: Sync {
         _result: Result<&Trial, &FitError>,
     ) {
     }
+    /// Something that the user should know, in one line.
+    fn warn(&self, _text: String) {}
     /// True to end the search with what there is.
     fn stop(&self) -> bool {
         false
@@ -127,7 +129,10 @@ pub fn tune(
 ) -> Result<Tuning, FitError> {
     check(data, judge, options)?;
     let checkpoint = match &options.checkpoint {
-        Some(folder) => Some(Checkpoint::open(folder, &identity(data, judge, options))?),
+        Some(folder) => {
+            let identity = identity(data, judge, options);
+            Some(Checkpoint::open(folder, identity, |text| watch.warn(text))?)
+        }
         None => None,
     };
     Search::new(data, judge, options, watch, checkpoint).run()
@@ -158,16 +163,11 @@ fn check(data: &Dataset, judge: Judge<'_>, options: &Options) -> Result<(), FitE
 /// be continued with wider ones.
 fn identity(data: &Dataset, judge: Judge<'_>, options: &Options) -> Identity {
     let budget = |budget: Option<usize>| budget.map_or_else(|| "none".into(), |budget| budget.to_string());
-    [
+    let settings = [
         ("command", "tune".to_owned()),
-        ("data", format!("{:016x}", data.fingerprint())),
-        ("validation on", judge_in_words(judge)),
         ("--seed", options.seed.to_string()),
         ("--budget-flash", budget(options.budget_flash)),
         ("--budget-macs", budget(options.budget_macs)),
-        ("version", env!("THA_VERSION").to_owned()),
-    ]
-    .into_iter()
-    .map(|(name, value)| (name.to_owned(), value))
-    .collect()
+    ];
+    checkpoint::identity(data, judge, settings)
 }

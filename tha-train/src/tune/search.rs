@@ -4,8 +4,8 @@ use super::front::{self, Axis, Size};
 use super::pool::Pool;
 use super::rung::{self, LAST, RUNGS};
 use super::{Options, Point, Setting, Trial, Tuning, Watch};
+use crate::checkpoint::{self, Checkpoint};
 use crate::data::Dataset;
-use crate::ensemble::checkpoint::Checkpoint;
 use crate::fit::{FitError, Judge};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,7 +25,7 @@ pub(super) struct Search<'a> {
     judge: Judge<'a>,
     options: &'a Options,
     watch: &'a dyn Watch,
-    checkpoint: Option<Checkpoint>,
+    checkpoint: Option<Checkpoint<'a>>,
     pool: Pool<'a>,
     /// What was tried on each rung, in order; `None` where the fit failed.
     rungs: [Vec<(Setting, Option<Trial>)>; RUNGS],
@@ -39,7 +39,7 @@ impl<'a> Search<'a> {
         judge: Judge<'a>,
         options: &'a Options,
         watch: &'a dyn Watch,
-        checkpoint: Option<Checkpoint>,
+        checkpoint: Option<Checkpoint<'a>>,
     ) -> Self {
         let pool = Pool::new(data, judge, options);
         Self {
@@ -121,19 +121,15 @@ impl<'a> Search<'a> {
         let counter = AtomicUsize::new(self.fits);
         let one = |setting: &Setting| -> Option<Result<Trial, FitError>> {
             let stage = format!("{}-rung{rung}", setting.key());
-            let stored = self.checkpoint.as_ref().and_then(|folder| folder.load_value(&stage));
-            let result = match stored {
-                Some(trial) => Ok(trial),
-                None if self.watch.stop() => return None,
-                None => match rung::run(self.data, self.judge, setting, rung, self.options, self.watch) {
-                    Err(FitError::Stopped) => return None,
-                    Ok(trial) => match &self.checkpoint {
-                        Some(folder) => folder.store_value(&stage, &trial).map(|()| trial),
-                        None => Ok(trial),
-                    },
-                    failure => failure,
-                },
-            };
+            let result = checkpoint::keep(self.checkpoint.as_ref(), &stage, &(), || {
+                if self.watch.stop() {
+                    return Err(FitError::Stopped);
+                }
+                rung::run(self.data, self.judge, setting, rung, self.options, self.watch)
+            });
+            if matches!(result, Err(FitError::Stopped)) {
+                return None;
+            }
             let done = 1 + counter.fetch_add(1, Ordering::Relaxed);
             self.watch.trial(done, setting, (rung, RUNGS), result.as_ref());
             Some(result)

@@ -1,0 +1,332 @@
+//! Checkpoints: every finished piece of work in a file of its own, so that a run that was killed goes on where it was.
+//!
+//! A folder belongs to one run: `run.json` names its data, its options, the program and the processor. A file is named by its
+//! stage and by a hash of all that its value depends on: the run, the stage, and what the stage started from. Everything
+//! is deterministic, so what is loaded is what would have been computed, and the model comes out with the same bytes.
+//!
+//! Every file has a checksum. A damaged one is renamed, said in a warning, and computed again.
+
+use crate::data::Dataset;
+use crate::fit::{FitError, Judge};
+use crate::host::refusal;
+use crate::linalg;
+use crate::output::Staging;
+use crc::{CRC_64_XZ, Crc};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// What `run.json` says: settings by the names their user knows.
+pub(crate) type Identity = BTreeMap<String, String>;
+
+/// The entry of `run.json` that holds the checksum of the others.
+const CHECKSUM: &str = "checksum";
+/// The first bytes of a stored value; the hash in its name, the value and the checksum follow.
+const MAGIC: [u8; 8] = *b"THA-KEPT";
+
+const FOREIGN: &str = "it holds something else";
+
+static CRC: Crc<u64> = Crc::<u64>::new(&CRC_64_XZ);
+
+/// An open checkpoint folder.
+pub(crate) struct Checkpoint<'a> {
+    folder: PathBuf,
+    /// Hash of the identity.
+    run: u64,
+    warn: Box<dyn Fn(String) + Sync + 'a>,
+}
+
+/// The identity of a run with these settings: they, the data, and whatever else may change a bit of the result.
+pub(crate) fn identity(
+    data: &Dataset,
+    judge: Judge<'_>,
+    settings: impl IntoIterator<Item = (&'static str, String)>,
+) -> Identity {
+    let judge = match judge {
+        Judge::End(fraction) => format!("the last {fraction} of each record"),
+        Judge::Folds(count) => format!("{count} folds"),
+        Judge::Data(other) => format!("data {}", hexadecimal(other.fingerprint())),
+    };
+    let common = [
+        ("data", hexadecimal(data.fingerprint())),
+        ("validation on", judge),
+        ("program", format!("{} {}", env!("CARGO_PKG_VERSION"), env!("THA_CODE"))),
+        ("processor", format!("{} {}", std::env::consts::ARCH, hexadecimal(linalg::fingerprint()))),
+    ];
+    settings.into_iter().chain(common).map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// The value of a stage: what is stored of it, or else what `compute` gives, which is then stored. `start` is everything
+/// that the value depends on beside the identity of the run and the stage's name.
+pub(crate) fn keep<T: Serialize + DeserializeOwned>(
+    checkpoint: Option<&Checkpoint<'_>>,
+    stage: &str,
+    start: &impl Serialize,
+    compute: impl FnOnce() -> Result<T, FitError>,
+) -> Result<T, FitError> {
+    let Some(checkpoint) = checkpoint else { return compute() };
+    let name = CRC.checksum(&checkpoint.encode(&(checkpoint.run, stage, start))?);
+    let path = checkpoint.folder.join(format!("{stage}-{}.kept", hexadecimal(name)));
+    let head = [MAGIC, name.to_le_bytes()].concat();
+    let decode = |bytes: &[u8]| {
+        let (rest, checksum) = bytes.split_last_chunk().ok_or("it is cut short")?;
+        if CRC.checksum(rest) != u64::from_le_bytes(*checksum) {
+            return Err("its checksum is wrong");
+        }
+        let value = rest.strip_prefix(&head[..]).ok_or(FOREIGN)?;
+        postcard::from_bytes(value).map_err(|_| FOREIGN)
+    };
+    if let Some(value) = checkpoint.read(&path, decode)? {
+        return Ok(value);
+    }
+    let value = compute()?;
+    let mut bytes = [head, checkpoint.encode(&value)?].concat();
+    bytes.extend(CRC.checksum(&bytes).to_le_bytes());
+    checkpoint.write(&path, &bytes)?;
+    Ok(value)
+}
+
+fn hexadecimal(hash: u64) -> String {
+    format!("{hash:016x}")
+}
+
+impl<'a> Checkpoint<'a> {
+    /// Opens or makes the folder for a run; one that belongs to another run is refused with the difference. Damaged files
+    /// are reported to `warn`.
+    pub(crate) fn open(
+        folder: &Path,
+        mut identity: Identity,
+        warn: impl Fn(String) + Sync + 'a,
+    ) -> Result<Self, FitError> {
+        let mut checkpoint = Self { folder: folder.into(), run: 0, warn: Box::new(warn) };
+        std::fs::create_dir_all(folder).map_err(|error| {
+            checkpoint.refuse(format!("cannot be made: {}; use another folder", refusal(&error)))
+        })?;
+        checkpoint.run = CRC.checksum(&checkpoint.encode(&identity)?);
+        let path = folder.join("run.json");
+        let decode = |bytes: &[u8]| {
+            let mut found: Identity = serde_json::from_slice(bytes).map_err(|_| FOREIGN)?;
+            let checksum = found.remove(CHECKSUM);
+            let encoded = postcard::to_allocvec(&found).map_err(|_| FOREIGN)?;
+            let right = checksum == Some(hexadecimal(CRC.checksum(&encoded)));
+            right.then_some(found).ok_or("its checksum is wrong")
+        };
+        let Some(found) = checkpoint.read(&path, decode)? else {
+            identity.insert(CHECKSUM.into(), hexadecimal(checkpoint.run));
+            let text =
+                serde_json::to_vec_pretty(&identity).map_err(|error| checkpoint.refuse(error.to_string()))?;
+            checkpoint.write(&path, &text)?;
+            return Ok(checkpoint);
+        };
+        let mut names = identity.keys().chain(found.keys());
+        if let Some(name) = names.find(|name| identity.get(*name) != found.get(*name)) {
+            let text = |identity: &Identity| identity.get(name).cloned().unwrap_or_else(|| "nothing".into());
+            return Err(checkpoint.refuse(format!(
+                "it belongs to a run with {name} {}, this one has {}; use another folder",
+                text(&found),
+                text(&identity)
+            )));
+        }
+        Ok(checkpoint)
+    }
+
+    /// What a file holds, if it is there and whole. A damaged one is renamed, not deleted: it may be somebody's work.
+    fn read<T>(
+        &self,
+        path: &Path,
+        decode: impl FnOnce(&[u8]) -> Result<T, &'static str>,
+    ) -> Result<Option<T>, FitError> {
+        let damage = match std::fs::metadata(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            // Reading a pipe would wait for ever.
+            Ok(found) if !found.is_file() => "it is not a regular file".to_owned(),
+            _ => match std::fs::read(path) {
+                Ok(bytes) => match decode(&bytes) {
+                    Ok(value) => return Ok(Some(value)),
+                    Err(damage) => damage.to_owned(),
+                },
+                Err(error) => format!("cannot be read: {error}"),
+            },
+        };
+        let mut names = (1..).map(|number| path.with_added_extension(format!("damaged-{number}")));
+        let aside = names.find(|name| name.symlink_metadata().is_err()).expect("the numbers do not end");
+        std::fs::rename(path, &aside).map_err(|error| {
+            let name = path.file_name().unwrap_or_default().display();
+            self.refuse(format!("{name} is damaged: {damage}; it cannot be renamed: {error}; delete it"))
+        })?;
+        (self.warn)(format!(
+            "{} is damaged: {damage}; it was renamed to {} and is made again",
+            path.display(),
+            aside.file_name().unwrap_or_default().display()
+        ));
+        Ok(None)
+    }
+
+    /// Writes a file; it appears whole or not at all.
+    fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), FitError> {
+        let mut staging = Staging::new();
+        staging
+            .write(path, |to| to.write_all(bytes))
+            .and_then(|()| staging.commit())
+            .map_err(|error| self.refuse(error.to_string()))
+    }
+
+    fn encode(&self, value: &impl Serialize) -> Result<Vec<u8>, FitError> {
+        postcard::to_allocvec(value).map_err(|error| self.refuse(error.to_string()))
+    }
+
+    fn refuse(&self, reason: String) -> FitError {
+        FitError::Checkpoint { folder: self.folder.display().to_string(), reason }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::tests::counting;
+    use crate::solve::Fit;
+    use crate::tt::{Normal, TensorTrain};
+    use std::sync::Mutex;
+
+    /// A folder, what runs in it depend on, and what it warned of.
+    struct Folder {
+        place: tempfile::TempDir,
+        identity: Identity,
+        warnings: Mutex<Vec<String>>,
+    }
+
+    impl Folder {
+        fn new() -> Self {
+            let identity = identity(&counting(&[20]), Judge::Folds(3), [("--max-rank", "3".to_owned())]);
+            Self { place: tempfile::tempdir().unwrap(), identity, warnings: Mutex::default() }
+        }
+
+        fn open(&self) -> Checkpoint<'_> {
+            let warn = |text| self.warnings.lock().unwrap().push(text);
+            Checkpoint::open(self.place.path(), self.identity.clone(), warn).unwrap()
+        }
+
+        /// The one warning since the last call.
+        fn warning(&self) -> Option<String> {
+            let mut warnings = self.warnings.lock().unwrap();
+            assert!(warnings.len() < 2, "{warnings:?}");
+            warnings.pop()
+        }
+
+        fn file(&self, start: &str) -> PathBuf {
+            let mut files = std::fs::read_dir(self.place.path()).unwrap().map(|entry| entry.unwrap());
+            let found = files.find(|file| {
+                let name = file.file_name().into_string().unwrap();
+                name.starts_with(start) && !name.contains("damaged")
+            });
+            found.unwrap().path()
+        }
+    }
+
+    /// What a stage that started from `start` gives, and whether it had to be computed.
+    fn stage(checkpoint: &Checkpoint<'_>, start: &[usize]) -> (Vec<usize>, bool) {
+        let mut computed = false;
+        let value = keep(Some(checkpoint), "stage", &start, || {
+            computed = true;
+            Ok([start, &[7]].concat())
+        });
+        (value.unwrap(), computed)
+    }
+
+    #[test]
+    fn fits_come_back_to_the_bit() {
+        let folder = Folder::new();
+        let checkpoint = folder.open();
+        let fit = Fit {
+            train: TensorTrain::random(2, 5, &[2, 3], &mut Normal::new(1)),
+            ridge: 1e-7,
+            decay: Some(3.0),
+            sweeps: 4,
+            train_residual: 0.1,
+            validation_residual: None,
+            log: vec![],
+        };
+        keep(Some(&checkpoint), "head", &(), || Ok(fit.clone())).unwrap();
+        let back: Fit = keep(Some(&checkpoint), "head", &(), || Err(FitError::Stopped)).unwrap();
+        assert_eq!(back.train, fit.train);
+        assert_eq!((back.ridge, back.decay, back.sweeps), (1e-7, Some(3.0), 4));
+    }
+
+    #[test]
+    fn a_value_belongs_to_what_its_stage_started_from() {
+        let folder = Folder::new();
+        let checkpoint = folder.open();
+        for (start, computed) in [([1, 2], true), ([1, 3], true), ([1, 2], false), ([1, 3], false)] {
+            assert_eq!(stage(&checkpoint, &start), ([&start[..], &[7]].concat(), computed), "{start:?}");
+        }
+        // One whole file in the place of another.
+        let taken = folder.file("stage");
+        let bytes = std::fs::read(&taken).unwrap();
+        std::fs::remove_file(&taken).unwrap();
+        std::fs::write(folder.file("stage"), bytes).unwrap();
+        assert_eq!(
+            (stage(&checkpoint, &[1, 2]).0, stage(&checkpoint, &[1, 3]).0),
+            (vec![1, 2, 7], vec![1, 3, 7])
+        );
+        assert!(folder.warning().unwrap().contains("it holds something else"));
+    }
+
+    #[test]
+    fn every_flipped_bit_is_found_and_every_cut() {
+        let folder = Folder::new();
+        stage(&folder.open(), &[1, 2]);
+        // Every bit of a value; of the longer list of settings one in every byte.
+        for (name, step) in [("stage", 1), ("run.json", 9)] {
+            let path = folder.file(name);
+            let whole = std::fs::read(&path).unwrap();
+            let flipped = (0..8 * whole.len()).step_by(step).map(|bit| {
+                let mut bytes = whole.clone();
+                bytes[bit / 8] ^= 1 << (bit % 8);
+                bytes
+            });
+            let cut = (0..whole.len()).step_by(step).map(|length| whole[..length].to_vec());
+            for bytes in flipped.chain(cut) {
+                std::fs::write(&path, &bytes).unwrap();
+                let (value, computed) = stage(&folder.open(), &[1, 2]);
+                assert_eq!((value, computed), (vec![1, 2, 7], name == "stage"));
+                let warning = folder.warning().expect("a warning");
+                assert!(warning.contains(path.to_str().unwrap()) && !warning.contains('\n'), "{warning}");
+                assert_eq!(std::fs::read(&path).unwrap(), whole, "made again");
+                let aside = path.with_added_extension("damaged-1");
+                assert_eq!(std::fs::read(&aside).unwrap(), bytes);
+                std::fs::remove_file(aside).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn directories_in_the_place_of_files_are_moved_away() {
+        let folder = Folder::new();
+        stage(&folder.open(), &[1, 2]);
+        for name in ["stage", "run.json", "stage", "run.json"] {
+            let path = folder.file(name);
+            std::fs::remove_file(&path).unwrap();
+            std::fs::create_dir(&path).unwrap();
+            assert_eq!(stage(&folder.open(), &[1, 2]).0, [1, 2, 7]);
+            assert!(folder.warning().unwrap().contains("not a regular file"));
+            assert_eq!(stage(&folder.open(), &[1, 2]), (vec![1, 2, 7], false));
+            assert_eq!(folder.warning(), None);
+        }
+    }
+
+    #[test]
+    fn another_run_is_refused_with_the_difference() {
+        let folder = Folder::new();
+        folder.open();
+        folder.open();
+        for name in ["--max-rank", "data", "validation on", "program", "processor"] {
+            let mut other = folder.identity.clone();
+            let before = other.insert(name.into(), "another".into()).unwrap();
+            let error = Checkpoint::open(folder.place.path(), other, |_| {}).err().unwrap().to_string();
+            let expected = format!("it belongs to a run with {name} {before}, this one has another; ");
+            assert!(error.contains(&expected) && !error.contains('\n'), "{error}");
+        }
+        assert_eq!(folder.warning(), None);
+    }
+}
