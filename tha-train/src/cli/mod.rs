@@ -11,6 +11,7 @@ mod fit_report;
 mod inspect;
 mod interrupt;
 mod predict;
+mod shell;
 mod speak;
 mod subsets;
 pub mod surface;

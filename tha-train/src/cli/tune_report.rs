@@ -1,10 +1,12 @@
 //! What `tune` says: the front as JSON and as a table, and the `fit` command of each point.
 
+use super::shell::quoted;
 use super::speak::{self, count, figure};
 use super::tune::Args;
 use crate::tune::{Point, Setting, Tuning};
 use serde::Serialize;
-use std::path::Path;
+use std::ffi::OsString;
+use std::path::PathBuf;
 
 /// The contents of front.json. No times: the same search gives the same bytes.
 #[derive(Serialize)]
@@ -107,36 +109,26 @@ pub(super) struct Report<'a> {
 
 /// The command that fits this setting, for a POSIX shell.
 fn command(args: &Args, setting: &Setting) -> String {
-    let mut words: Vec<String> = vec!["tha-train".into(), "fit".into()];
-    let path = |path: &Path| path.display().to_string();
-    words.extend(args.data.data.as_deref().map(path));
+    let mut words: Vec<OsString> = vec!["tha-train".into(), "fit".into()];
+    let path = |path: &PathBuf| path.clone().into_os_string();
+    words.extend(args.data.data.as_ref().map(path));
     let mut option =
-        |name: &str, value: Option<String>| words.extend(value.into_iter().flat_map(|v| [name.into(), v]));
-    option("--u", args.data.u.as_deref().map(path));
-    option("--y", args.data.y.as_deref().map(path));
-    option("--inputs", (!args.columns.inputs.is_empty()).then(|| args.columns.inputs.join(",")));
-    option("--outputs", (!args.columns.outputs.is_empty()).then(|| args.columns.outputs.join(",")));
-    option("--val", args.judge.val.as_deref().map(path));
-    option("--val-fraction", args.judge.val_fraction.map(|fraction| fraction.to_string()));
-    option("--folds", args.judge.folds.map(|folds| folds.to_string()));
-    option("--seed", (args.seed != 0).then(|| args.seed.to_string()));
+        |name: &str, value: Option<OsString>| words.extend(value.into_iter().flat_map(|v| [name.into(), v]));
+    option("--u", args.data.u.as_ref().map(path));
+    option("--y", args.data.y.as_ref().map(path));
+    option("--inputs", (!args.columns.inputs.is_empty()).then(|| args.columns.inputs.join(",").into()));
+    option("--outputs", (!args.columns.outputs.is_empty()).then(|| args.columns.outputs.join(",").into()));
+    option("--val", args.judge.val.as_ref().map(path));
+    option("--val-fraction", args.judge.val_fraction.map(|fraction| fraction.to_string().into()));
+    option("--folds", args.judge.folds.map(|folds| folds.to_string().into()));
+    option("--seed", (args.seed != 0).then(|| args.seed.to_string().into()));
     if setting.heads.is_some() {
-        option("--budget-flash", args.budget_flash.map(|budget| budget.to_string()));
-        option("--budget-macs", args.budget_macs.map(|budget| budget.to_string()));
+        option("--budget-flash", args.budget_flash.map(|budget| budget.to_string().into()));
+        option("--budget-macs", args.budget_macs.map(|budget| budget.to_string().into()));
     }
-    words.extend(setting.arguments());
+    words.extend(setting.arguments().into_iter().map(OsString::from));
     words.extend(["--out".into(), "model.tha".into()]);
-    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
-}
-
-/// A word that a POSIX shell takes as it is.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.into()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
+    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
 /// The front in words, and what there is to say about the search.
@@ -215,18 +207,4 @@ pub(super) fn words(args: &Args, tuning: &Tuning, report: &Report<'_>) -> String
         count(tuning.fits, "fit"),
         report.seconds
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quoted;
-
-    #[test]
-    fn words_a_shell_takes_as_they_are() {
-        assert_eq!(quoted("data/train-1.csv"), "data/train-1.csv");
-        assert_eq!(quoted("valve*,T"), "'valve*,T'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-        assert_eq!(quoted(""), "''");
-        assert_eq!(quoted("~/x"), "'~/x'");
-    }
 }

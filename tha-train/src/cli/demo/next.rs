@@ -1,5 +1,6 @@
 //! The commands to try next, as they can be copied from this terminal.
 
+use super::super::shell::quoted;
 use std::path::{Path, PathBuf};
 
 /// How the two programs are called from here.
@@ -22,12 +23,12 @@ impl Commands {
         let called = std::env::args_os().next().map_or_else(|| "tha-train".into(), PathBuf::from);
         let name = format!("tha-firmware-sim{}", std::env::consts::EXE_SUFFIX);
         let beside = std::env::current_exe().is_ok_and(|own| own.with_file_name(&name).exists());
-        Self { simulator: beside.then(|| quoted(&called.with_file_name(&name))), train: quoted(&called) }
+        Self { simulator: beside.then(|| quoted(called.with_file_name(&name))), train: quoted(&called) }
     }
 
     /// What is in the model, a fit of one's own, and the model on a device.
     pub(super) fn next(&self, folder: &Path, chosen: &str) -> [String; 3] {
-        let file = |name: &str| quoted(&folder.join(name));
+        let file = |name: &str| quoted(folder.join(name));
         let (model, train, test) = (file(&format!("{chosen}.tha")), file("train.csv"), file("test.csv"));
         let (own, page) = (file("own.tha"), file("own.html"));
         let program = &self.train;
@@ -39,30 +40,5 @@ impl Commands {
                 None => format!("{program} evaluate {model} {test}"),
             },
         ]
-    }
-}
-
-/// A path as one word of a shell.
-fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:=@%".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_are_single_words() {
-        for (path, expected) in
-            [("demo/a.tha", "demo/a.tha"), ("my demo", "'my demo'"), ("it's", "'it'\\''s'")]
-        {
-            assert_eq!(quoted(Path::new(path)), expected);
-        }
     }
 }
