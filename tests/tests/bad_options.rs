@@ -1,5 +1,6 @@
 //! Every zero, absurd or contradictory option we can think of, and every place that cannot be written to.
 
+mod outputs;
 mod refusals;
 
 use refusals::{bench, contents, refused};

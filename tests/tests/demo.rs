@@ -12,7 +12,7 @@ fn the_whole_path_and_the_commands_to_try_next() {
     let bench = bench();
     std::fs::create_dir(bench.path("my demo")).unwrap();
     std::fs::write(bench.path("my demo/mine.txt"), "keep").unwrap();
-    std::fs::write(bench.path("my demo/full.tha"), "of an earlier run").unwrap();
+    std::fs::write(bench.path("my demo/full.tha"), b"\x89THA of an earlier run").unwrap();
     let said = bench.ok("tha-train demo --out 'my demo' --json --quiet");
     assert_eq!(said.lines().count(), 1, "one JSON object and nothing else");
     let report: serde_json::Value = serde_json::from_str(&said).unwrap();
@@ -54,15 +54,22 @@ fn the_whole_path_and_the_commands_to_try_next() {
     for command in next {
         bench.ok(command.as_str().unwrap());
     }
+    // It would write over its own files again.
+    assert_eq!(bench.run(&interrupted("'my demo'")).status.code(), Some(130));
+}
+
+/// The demo, and Ctrl-C once the first line of progress says that it is at work.
+fn interrupted(folder: &str) -> String {
+    format!(
+        "tha-train demo --out {folder} 2> log & id=$!; while [ ! -s log ]; do sleep 0.05; done; sleep 1; \
+         kill -INT $id; wait $id"
+    )
 }
 
 #[test]
 fn ctrl_c_in_the_middle_leaves_nothing() {
     let bench = bench();
-    // The first line of progress is the sign that it is at work.
-    let line = "tha-train demo --out d 2> log & id=$!; while [ ! -s log ]; do sleep 0.05; done; sleep 1; \
-                kill -INT $id; wait $id";
-    let output = bench.run(line);
+    let output = bench.run(&interrupted("d"));
     let said = std::fs::read_to_string(bench.path("log")).unwrap();
     assert_eq!(output.status.code(), Some(130), "{said}");
     assert!(said.lines().last().unwrap().contains("interrupted"), "{said}");

@@ -8,6 +8,9 @@
 //! - [`soak`]: millions of samples with random resets and swaps;
 //! - [`watch`]: a recording as it runs, in the terminal.
 
+// They panic where nobody listens; `note` and `print` of tha-train do not.
+#![deny(clippy::print_stderr, clippy::print_stdout)]
+
 pub mod boards;
 pub mod cli;
 pub mod emulator;

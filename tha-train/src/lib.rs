@@ -1,5 +1,8 @@
 //! Identifies nonlinear dynamic systems from recorded inputs and outputs as Volterra tensor networks.
 
+// They panic where nobody listens; `cli::surface::note` and `output::print` do not.
+#![deny(clippy::print_stderr, clippy::print_stdout)]
+
 pub mod analysis;
 pub mod bound;
 mod checkpoint;

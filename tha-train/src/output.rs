@@ -1,10 +1,20 @@
 //! Files that appear whole or not at all: everything is written to temporary files beside the targets and renamed at
-//! the end.
+//! the end. What is no file, such as a FIFO or standard output, is written into once all the files are in place.
+
+mod kind;
+mod place;
+
+pub use kind::{Kind, LISTING, MARK};
+pub use place::{is_standard_output, same};
 
 use crate::host::refusal;
-use std::io::{BufWriter, Write};
+use place::Place;
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::{self, BufWriter, ErrorKind, Seek, Write};
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tempfile::{NamedTempFile, SpooledTempFile};
 
 /// A file that could not be written; the message is one line.
 #[derive(Debug, thiserror::Error)]
@@ -17,7 +27,7 @@ pub struct OutputError {
 }
 
 impl OutputError {
-    fn new(path: &Path, error: &std::io::Error) -> Self {
+    fn new(path: &Path, error: &io::Error) -> Self {
         Self::because(path, &refusal(error))
     }
 
@@ -26,25 +36,52 @@ impl OutputError {
     }
 }
 
+/// Bytes for a stream that are kept in memory; more of them wait in a temporary file.
+const SPOOL: usize = 64 << 20;
+
+static WRITING: Mutex<()> = Mutex::new(());
+
+/// Waits until no output file is half written, and keeps it so. Ending the process meanwhile leaves nothing behind.
+pub fn writing() -> MutexGuard<'static, ()> {
+    WRITING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Output files in the making. Dropped without [`Staging::commit`], nothing of it remains.
-#[derive(Default)]
 pub struct Staging {
     files: Vec<(NamedTempFile, PathBuf)>,
+    /// What goes into something that is no file: standard output without a path.
+    streams: Vec<(SpooledTempFile, Option<PathBuf>)>,
     /// Directories that were made for them, outermost first.
     made: Vec<PathBuf>,
+    /// Replaces whatever is there.
+    force: bool,
+    /// Given back before streams are written: a reader may keep us waiting for as long as it likes.
+    guard: Option<MutexGuard<'static, ()>>,
+}
+
+impl Default for Staging {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl Staging {
-    /// No files yet.
+    /// No files yet, for a folder that the program keeps to itself: what is there is replaced.
     pub fn new() -> Self {
-        Self::default()
+        Self::among_others(true)
+    }
+
+    /// No files yet, in places that people choose: only earlier outputs are replaced, unless told by `force`.
+    pub fn among_others(force: bool) -> Self {
+        let guard = Some(writing());
+        Self { files: Vec::new(), streams: Vec::new(), made: Vec::new(), force, guard }
     }
 
     /// Makes a directory for the files to come, and those above it that are missing.
     pub fn folder(&mut self, path: &Path) -> Result<(), OutputError> {
         let mut missing: Vec<&Path> = path.ancestors().take_while(|folder| !exists(folder)).collect();
         while let Some(folder) = missing.pop() {
-            std::fs::create_dir(folder).map_err(|error| OutputError::new(path, &error))?;
+            fs::create_dir(folder).map_err(|error| OutputError::new(path, &error))?;
             self.made.push(folder.into());
         }
         if path.is_dir() {
@@ -58,16 +95,37 @@ impl Staging {
     pub fn write(
         &mut self,
         path: &Path,
-        content: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+        content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<(), OutputError> {
-        refuse_directory(path)?;
-        let refused = |error: std::io::Error| OutputError::new(path, &error);
-        let temporary = temporary_beside(path).map_err(refused)?;
-        let mut writer = BufWriter::with_capacity(1 << 18, temporary);
-        content(&mut writer).map_err(refused)?;
-        let temporary = writer.into_inner().map_err(|error| refused(error.into_error()))?;
-        self.files.push((temporary, path.into()));
+        let refused = |error: io::Error| OutputError::new(path, &error);
+        let stream = match Place::of(path)? {
+            Place::StandardOutput => None,
+            Place::Stream(stream) => Some(stream),
+            Place::File(file) => {
+                let temporary = temporary_beside(&file).map_err(refused)?;
+                let mut writer = BufWriter::with_capacity(1 << 18, temporary);
+                content(&mut writer).map_err(refused)?;
+                let temporary = writer.into_inner().map_err(|error| refused(error.into_error()))?;
+                let kind = Kind::marked(temporary.path()).unwrap_or(Kind::Data);
+                check_replaceable(path, &file, kind, self.force)?;
+                self.files.push((temporary, file));
+                return Ok(());
+            }
+        };
+        let mut spool = SpooledTempFile::new(SPOOL);
+        content(&mut spool).and_then(|()| spool.rewind()).map_err(refused)?;
+        self.streams.push((spool, stream));
         Ok(())
+    }
+
+    /// Checksums of the files so far, by name: for the listing that [`Kind::Data`] is recognised by.
+    pub fn checksums(&self) -> Result<BTreeMap<String, String>, OutputError> {
+        let checksum = |(file, path): &(NamedTempFile, PathBuf)| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let sum = kind::checksum(file.path()).map_err(|error| OutputError::new(path, &error))?;
+            Ok((name, sum))
+        };
+        self.files.iter().map(checksum).collect()
     }
 
     /// Puts all files in place, once every one of them is safe on the disk.
@@ -76,9 +134,24 @@ impl Staging {
             file.as_file().sync_all().map_err(|error| OutputError::new(path, &error))?;
         }
         for (file, path) in std::mem::take(&mut self.files) {
-            file.persist(&path).map_err(|error| OutputError::new(&path, &error.error))?;
+            let refused = |error: io::Error| OutputError::new(&path, &error);
+            if let Ok(replaced) = fs::metadata(&path) {
+                file.as_file().set_permissions(replaced.permissions()).map_err(refused)?;
+            }
+            file.persist(&path).map_err(|error| refused(error.error))?;
         }
         self.made.clear();
+        self.guard = None;
+        for (mut content, path) in std::mem::take(&mut self.streams) {
+            let Some(path) = path else {
+                print(|out| io::copy(&mut content, out).map(drop))?;
+                continue;
+            };
+            let opened = OpenOptions::new().write(true).open(&path);
+            opened
+                .and_then(|mut stream| io::copy(&mut content, &mut stream))
+                .map_err(|error| OutputError::new(&path, &error))?;
+        }
         Ok(())
     }
 }
@@ -88,38 +161,62 @@ impl Drop for Staging {
         self.files.clear();
         for folder in self.made.iter().rev() {
             // Only an empty directory goes: somebody else may have put something there.
-            let _ = std::fs::remove_dir(folder);
+            let _ = fs::remove_dir(folder);
         }
     }
 }
 
-/// Says early that a file cannot be written, before hours of work go into it.
-pub fn check_writable(path: &Path) -> Result<(), OutputError> {
-    refuse_directory(path)?;
-    temporary_beside(path).map(drop).map_err(|error| OutputError::new(path, &error))
+/// Writes to standard output. A reader that hangs up early is no failure.
+pub fn print(content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), OutputError> {
+    let mut out = io::stdout().lock();
+    match content(&mut out).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(OutputError::new(Path::new("standard output"), &error))
+        }
+        _ => Ok(()),
+    }
 }
 
-/// Refuses to write over a file that the command reads.
-pub fn check_not_read<'a>(path: &Path, read: impl IntoIterator<Item = &'a Path>) -> Result<(), OutputError> {
-    let same = |other: &Path| matches!((path.canonicalize(), other.canonicalize()), (Ok(a), Ok(b)) if a == b);
-    if read.into_iter().any(same) {
+/// Says early that a file cannot be written, before hours of work go into it: because of its place, because the command
+/// reads it, or because it is there and no earlier output of this kind.
+pub fn check<'a>(
+    path: &Path,
+    kind: Kind,
+    force: bool,
+    read: impl IntoIterator<Item = &'a Path>,
+) -> Result<(), OutputError> {
+    if read.into_iter().any(|other| same(path, other)) {
         return Err(OutputError::because(path, "it is read by this command; give another name"));
     }
-    Ok(())
+    let Place::File(file) = Place::of(path)? else { return Ok(()) };
+    temporary_beside(&file).map(drop).map_err(|error| OutputError::new(path, &error))?;
+    check_replaceable(path, &file, kind, force)
 }
 
-/// Says early that no file can be written into a directory, which need not exist yet.
-pub fn check_folder(path: &Path) -> Result<(), OutputError> {
+/// Says early that files cannot be written into a directory, which need not exist yet.
+pub fn check_folder(path: &Path, files: &[(&str, Kind)], force: bool) -> Result<(), OutputError> {
     let mut probe = Staging::new();
     probe.folder(path)?;
-    temporary_beside(&path.join("file")).map(drop).map_err(|error| OutputError::new(path, &error))
+    temporary_beside(&path.join("file")).map(drop).map_err(|error| OutputError::new(path, &error))?;
+    files.iter().try_for_each(|(name, kind)| check(&path.join(name), *kind, force, []))
 }
 
-fn refuse_directory(path: &Path) -> Result<(), OutputError> {
-    if path.is_dir() {
-        return Err(OutputError::because(path, "it is a directory; name a file"));
+/// Refuses to replace a read-only file and, unless told by `force`, what is no earlier output. `path` is what the user
+/// calls the file.
+fn check_replaceable(path: &Path, file: &Path, kind: Kind, force: bool) -> Result<(), OutputError> {
+    let refused = |error: io::Error| OutputError::new(path, &error);
+    let Ok(found) = fs::metadata(file) else { return Ok(()) };
+    // The mode counts for the superuser too, who could write into any file.
+    if found.permissions().readonly() {
+        return Err(OutputError::because(path, "it is read-only; make it writable or give another name"));
     }
-    Ok(())
+    OpenOptions::new().write(true).open(file).map_err(refused)?;
+    if force || found.len() == 0 || Kind::of(file) == Some(kind) {
+        return Ok(());
+    }
+    let reason =
+        "it is there and is no earlier output of this kind; give another name, or --force to replace it";
+    Err(OutputError::because(path, reason))
 }
 
 /// The empty path is the current directory.
@@ -128,7 +225,7 @@ fn exists(path: &Path) -> bool {
 }
 
 /// A temporary file in the directory of the target: a rename within a directory is atomic.
-fn temporary_beside(path: &Path) -> std::io::Result<NamedTempFile> {
+fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -139,7 +236,7 @@ fn temporary_beside(path: &Path) -> std::io::Result<NamedTempFile> {
     {
         // An ordinary file, not a private one: the process's umask narrows this as it does for any new file.
         use std::os::unix::fs::PermissionsExt;
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
+        builder.permissions(fs::Permissions::from_mode(0o666));
     }
     builder.tempfile_in(directory)
 }
@@ -151,10 +248,10 @@ mod tests {
     #[test]
     fn all_or_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        let entries = || std::fs::read_dir(folder.path()).unwrap().count();
+        let entries = || fs::read_dir(folder.path()).unwrap().count();
         let mut staging = Staging::new();
         staging.write(&folder.path().join("a"), |w| w.write_all(b"1")).unwrap();
-        staging.write(&folder.path().join("b"), |_| Err(std::io::Error::other("full"))).unwrap_err();
+        staging.write(&folder.path().join("b"), |_| Err(io::Error::other("full"))).unwrap_err();
         drop(staging);
         assert_eq!(entries(), 0);
 
@@ -162,7 +259,7 @@ mod tests {
         staging.write(&folder.path().join("a"), |w| w.write_all(b"1")).unwrap();
         staging.write(&folder.path().join("b"), |w| w.write_all(b"2")).unwrap();
         staging.commit().unwrap();
-        assert_eq!(std::fs::read(folder.path().join("b")).unwrap(), b"2");
+        assert_eq!(fs::read(folder.path().join("b")).unwrap(), b"2");
         assert_eq!(entries(), 2);
     }
 
@@ -175,22 +272,46 @@ mod tests {
         staging.write(&deep.join("file"), |w| w.write_all(b"1")).unwrap();
         drop(staging);
         assert!(!folder.path().join("a").exists());
-        check_folder(&deep).unwrap();
+        check_folder(&deep, &[], false).unwrap();
         assert!(!folder.path().join("a").exists());
 
         let mut staging = Staging::new();
         staging.folder(&deep).unwrap();
         staging.write(&deep.join("file"), |w| w.write_all(b"1")).unwrap();
         staging.commit().unwrap();
-        assert_eq!(std::fs::read(deep.join("file")).unwrap(), b"1");
-        assert!(check_folder(&deep.join("file")).is_err() && check_folder(&deep.join("file/c")).is_err());
+        assert_eq!(fs::read(deep.join("file")).unwrap(), b"1");
+        for path in ["file", "file/c"] {
+            assert!(check_folder(&deep.join(path), &[], false).is_err(), "{path}");
+        }
     }
 
     #[test]
     fn unwritable_places_are_found_early() {
         let folder = tempfile::tempdir().unwrap();
-        check_writable(&folder.path().join("new.tha")).unwrap();
-        assert!(check_writable(folder.path()).is_err());
-        assert!(check_writable(&folder.path().join("no/such/place.tha")).is_err());
+        let check = |path: &Path| check(path, Kind::Model, false, []);
+        check(&folder.path().join("new.tha")).unwrap();
+        assert!(check(folder.path()).is_err());
+        assert!(check(&folder.path().join("no/such/place.tha")).is_err());
+    }
+
+    #[test]
+    fn only_earlier_outputs_are_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let write = |content: &str, force: bool| {
+            let mut staging = Staging::among_others(force);
+            staging.write(&path, |to| to.write_all(content.as_bytes()))?;
+            staging.commit()
+        };
+        let mark = format!("/* {MARK}train export --to c` */");
+        fs::write(&path, "somebody's").unwrap();
+        write(&mark, false).unwrap_err();
+        assert_eq!(fs::read(&path).unwrap(), b"somebody's");
+        write(&mark, true).unwrap();
+        write(&mark, false).unwrap();
+        write("yhat_y1\n1\n", false).unwrap_err();
+        fs::write(&path, "").unwrap();
+        write("yhat_y1\n1\n", false).unwrap();
+        write("yhat_y1\n2\n", false).unwrap();
     }
 }

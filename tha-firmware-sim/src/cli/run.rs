@@ -9,7 +9,7 @@ use crate::model_file::ModelFile;
 use crate::replay::{self, Report, Target};
 use serde_json::{Value, json};
 use std::fmt::Write;
-use tha_train::cli::surface::{Speech, summary};
+use tha_train::cli::surface::{Speech, note, summary};
 
 /// Replay a recording sample by sample and compare it with the f64 batch prediction.
 ///
@@ -53,7 +53,8 @@ pub(super) fn run(args: &Args) -> Answer {
     let (file, data) = args.files.read(false)?;
     let target = args.target.target();
     if let (Target::Board(processor), false) = (target, args.speech.quiet) {
-        eprintln!("building and running the firmware for {} ({})", processor.name(), processor.machine());
+        let (name, machine) = (processor.name(), processor.machine());
+        note(format_args!("building and running the firmware for {name} ({machine})"));
     }
     let report = replay::run(&file, &data, target)?;
     summary(args.speech, &object(&file, target, &report), || words(&file, target, &report));

@@ -7,7 +7,7 @@ use crate::soak::{SoakReport, soak};
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use tha_train::cli::surface::{Speech, summary};
+use tha_train::cli::surface::{Speech, note, summary};
 
 /// Stream random samples with random resets, swaps and NaN, and compare every output with the batch.
 ///
@@ -48,7 +48,7 @@ pub(super) fn run(args: &Args) -> Answer {
     let report = soak(&file, &other, args.samples, args.seed, |done| {
         if !args.speech.quiet && said.elapsed() > Duration::from_secs(2) {
             said = Instant::now();
-            eprintln!("{done} of {} samples", args.samples);
+            note(format_args!("{done} of {} samples", args.samples));
         }
     })?;
     let seconds = start.elapsed().as_secs_f64();

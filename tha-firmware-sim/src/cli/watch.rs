@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 use tha_train::cli::surface::{Speech, summary};
+use tha_train::output;
 
 /// Watch a recording run: measured and predicted curves, flags, shares of the heads, running error.
 ///
@@ -38,7 +39,7 @@ pub(super) fn run(args: &Args) -> Answer {
         while playback.step() {}
         summary(args.speech, &object(&playback), String::new);
     } else if args.plain || !std::io::stdout().is_terminal() {
-        plain(&mut playback, args.speed);
+        output::print(|out| plain(&mut playback, args.speed, out))?;
     } else {
         screen::show(&mut playback, args.speed.unwrap_or(50.0))
             .map_err(|error| format!("the terminal cannot be used: {error}; try --plain"))?;
@@ -46,21 +47,16 @@ pub(super) fn run(args: &Args) -> Answer {
     Ok(true)
 }
 
-fn plain(playback: &mut Playback<'_>, speed: Option<f64>) {
-    let mut out = std::io::stdout().lock();
-    // A reader that hangs up ends the show.
-    if writeln!(out, "{}", playback.plain_head()).is_err() {
-        return;
-    }
+fn plain(playback: &mut Playback<'_>, speed: Option<f64>, out: &mut dyn Write) -> std::io::Result<()> {
+    writeln!(out, "{}", playback.plain_head())?;
     while playback.step() {
-        if writeln!(out, "{}", playback.plain_line()).is_err() {
-            return;
-        }
+        writeln!(out, "{}", playback.plain_line())?;
         if let Some(speed) = speed {
-            let _ = out.flush();
+            out.flush()?;
             std::thread::sleep(Duration::from_secs_f64(1.0 / speed));
         }
     }
+    Ok(())
 }
 
 fn object(playback: &Playback<'_>) -> Value {

@@ -9,6 +9,7 @@ use ratatui::symbols::Marker;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Axis, Bar, BarChart, BarGroup, Block, Chart, Dataset, GraphType, Paragraph};
 use ratatui::{DefaultTerminal, Frame};
+use std::mem::ManuallyDrop;
 use std::time::{Duration, Instant};
 
 /// Between two pictures.
@@ -60,7 +61,12 @@ impl View {
 /// What the terminal says.
 pub fn show(playback: &mut Playback<'_>, speed: f64) -> std::io::Result<()> {
     let ending = Ending::keep()?;
-    let result = ratatui::try_init().and_then(|mut terminal| play(&mut terminal, playback, speed, &ending));
+    let result = ratatui::try_init().and_then(|terminal| {
+        // Dropped, it would show the cursor too, and panic where the terminal and standard error are gone.
+        let mut terminal = ManuallyDrop::new(terminal);
+        let played = play(&mut terminal, playback, speed, &ending);
+        played.and(terminal.show_cursor())
+    });
     // Also when it was begun and not finished. Where there is no terminal there is nothing to give back.
     let _ = ratatui::try_restore();
     ending.release();

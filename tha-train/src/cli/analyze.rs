@@ -1,13 +1,12 @@
 //! `tha-train analyze`: how far an ensemble is from the full model, and why.
 
-use super::args::{DataArgs, Speech, Threads};
+use super::args::{DataArgs, Replace, Speech, Threads};
 use super::error::CliError;
-use super::interrupt;
 use super::speak::{self, Progress, count, figure};
 use crate::analysis::{self, Analysis, Bound, Options, Setting};
 use crate::data::Dataset;
 use crate::model::Model;
-use crate::output::{self, Staging};
+use crate::output::{self, Kind, Staging};
 use crate::report::{self, Report};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -36,9 +35,11 @@ pub(super) struct Args {
     /// Seed of those directions.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Write a report with plots.
+    /// Write a report with plots; - is standard output, with the summary on standard error.
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
+    #[command(flatten)]
+    replace: Replace,
     #[command(flatten)]
     threads: Threads,
     #[command(flatten)]
@@ -48,12 +49,10 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     args.threads.apply();
     let (full, ensemble) = (Model::read(&args.full)?, Model::read(&args.ensemble)?);
+    let speech = args.speech.beside(&args.report)?;
     if let Some(path) = &args.report {
-        output::check_writable(path)?;
-        output::check_not_read(
-            path,
-            args.data.files().chain([args.full.as_path(), args.ensemble.as_path()]),
-        )?;
+        let read = args.data.files().chain([args.full.as_path(), args.ensemble.as_path()]);
+        output::check(path, Kind::Text, args.replace.force, read)?;
     }
     let data = args.data.source()?.read(&full.columns(true))?;
     data.check_memory(full.spec().memory)?;
@@ -65,13 +64,12 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     if let Some(path) = &args.report {
         progress.now(|| "writing the report".into());
         let page = page(args, &full, &ensemble, &data, &analysis)?;
-        let _guard = interrupt::writing();
-        let mut staging = Staging::new();
+        let mut staging = Staging::among_others(args.replace.force);
         staging.write(path, |to| to.write_all(page.as_bytes()))?;
         staging.commit()?;
     }
     progress.done();
-    speak::summary(args.speech, &analysis, || words(&analysis));
+    speak::summary(speech, &analysis, || words(&analysis));
     match analysis.failures() {
         failures if failures.is_empty() => Ok(()),
         failures => Err(CliError::Check(failures.join("; "))),

@@ -3,6 +3,7 @@
 use super::error::CliError;
 use crate::data::{Columns, Dataset, Source};
 use crate::fit::Judge;
+use crate::output;
 use clap::Args;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,30 @@ pub struct Speech {
     /// No progress, no warnings, no summary.
     #[arg(long, short)]
     pub quiet: bool,
+    /// The summary goes to standard error.
+    #[arg(skip)]
+    pub aside: bool,
+}
+
+impl Speech {
+    /// Leaves standard output to a file that goes there: words step aside, and JSON is refused.
+    pub fn beside<'a>(self, files: impl IntoIterator<Item = &'a PathBuf>) -> Result<Self, CliError> {
+        let aside = files.into_iter().any(|path| output::is_standard_output(path));
+        if aside && self.json {
+            let found =
+                "--json: standard output takes a file already; name a file for it, or leave --json out";
+            return Err(CliError::Usage(found.into()));
+        }
+        Ok(Self { aside, ..self })
+    }
+}
+
+/// What happens to files that are there.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct Replace {
+    /// Replace files whatever they are. Without it only earlier outputs of the same kind are replaced.
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// How many threads.

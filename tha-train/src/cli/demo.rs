@@ -3,23 +3,24 @@
 mod next;
 mod stream;
 
-use super::args::{Speech, Threads};
+use super::args::{Replace, Speech, Threads};
 use super::error::CliError;
 use super::interrupt;
 use super::speak::{self, Progress, figure};
+use super::synth::stage;
 use crate::analysis::{self, Analysis, Setting};
 use crate::data::Dataset;
 use crate::ensemble::{self, Combine, Strategy};
 use crate::export::{self, SourceFile};
 use crate::fit::{self, Judge};
 use crate::model::Model;
-use crate::output::{self, Staging};
+use crate::output::{self, LISTING, Staging};
 use crate::report;
 use crate::solve::{self, Observer};
 use crate::synth::{self, Kind, Synthetic};
 use next::Commands;
 use serde::Serialize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 use stream::Streamed;
 use tha_core::RangePolicy;
@@ -36,6 +37,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     #[command(flatten)]
+    replace: Replace,
+    #[command(flatten)]
     threads: Threads,
     #[command(flatten)]
     speech: Speech,
@@ -47,6 +50,18 @@ const EXPORT: &str = "export";
 const PAGE: &str = "report.html";
 /// The subsets of the heads, as `fit --subsets file:PATH` reads them.
 const SUBSETS: &str = "neighbours.json";
+/// What is written in any case: refused at once where something else has the name.
+const FILES: [(&str, output::Kind); 9] = [
+    ("train.csv", output::Kind::Data),
+    ("test.csv", output::Kind::Data),
+    (SUBSETS, output::Kind::Data),
+    (LISTING, output::Kind::Text),
+    ("full.tha", output::Kind::Model),
+    ("average.tha", output::Kind::Model),
+    ("stack.tha", output::Kind::Model),
+    ("additive.tha", output::Kind::Model),
+    (PAGE, output::Kind::Text),
+];
 const CHANNELS: usize = 16;
 /// Inputs of a head: a channel hears its neighbours, and the outputs have products of two neighbours.
 const NEIGHBOURS: usize = 4;
@@ -87,7 +102,7 @@ struct Report<'a> {
     models: Vec<Line>,
     chosen: &'a str,
     stream: Streamed,
-    out: &'a Path,
+    out: String,
     files: Vec<String>,
     next: [String; 3],
     seconds: f64,
@@ -96,7 +111,7 @@ struct Report<'a> {
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let start = Instant::now();
     args.threads.apply();
-    output::check_folder(&args.out)?;
+    output::check_folder(&args.out, &FILES, args.replace.force)?;
     let progress = Progress::new(args.speech, Vec::new());
     let data = synth::generate(&synth::Options {
         channels: CHANNELS,
@@ -124,7 +139,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         models: candidates.iter().map(Line::from).collect(),
         chosen: chosen.name,
         stream,
-        out: &args.out,
+        out: args.out.display().to_string(),
         files,
         next: commands.next(&args.out, chosen.name),
         seconds: start.elapsed().as_secs_f64(),
@@ -220,22 +235,19 @@ fn write(
     let mut sources: Vec<SourceFile> = export::c(chosen.name, chosen.model.spec()).into();
     sources.push(export::rust(chosen.name, chosen.model.spec(), &chosen.bytes));
     let page = page(candidates, best, &data.test);
-    let mut names = Vec::new();
-
-    let _guard = interrupt::writing();
     if interrupt::requested() {
         return Err(CliError::Interrupted);
     }
-    let mut staging = Staging::new();
+    let mut staging = Staging::among_others(args.replace.force);
     staging.folder(&args.out.join(EXPORT))?;
+    staging.write(&args.out.join(SUBSETS), |to| Ok(serde_json::to_writer(to, &neighbours())?))?;
+    let mut names = vec![SUBSETS.to_owned()];
+    names.extend(stage(&mut staging, &args.out, data)?.map(String::from));
     let mut put = |name: String, content: &dyn Fn(&mut dyn std::io::Write) -> std::io::Result<()>| {
         let written = staging.write(&args.out.join(&name), content);
         names.push(name);
         written
     };
-    put("train.csv".into(), &|to| data.train.write_csv(to))?;
-    put("test.csv".into(), &|to| data.test.write_csv(to))?;
-    put(SUBSETS.into(), &|to| Ok(serde_json::to_writer(to, &neighbours())?))?;
     for candidate in candidates {
         put(format!("{}.tha", candidate.name), &|to| to.write_all(&candidate.bytes))?;
     }

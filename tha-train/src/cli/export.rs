@@ -1,8 +1,7 @@
 //! `tha-train export`: a model as source code for another firmware project.
 
-use super::args::Speech;
+use super::args::{Replace, Speech};
 use super::error::CliError;
-use super::interrupt;
 use super::speak;
 use crate::export::{self, SourceFile};
 use crate::model::Model;
@@ -30,6 +29,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     #[command(flatten)]
+    replace: Replace,
+    #[command(flatten)]
     speech: Speech,
 }
 
@@ -50,8 +51,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         Language::Rust => vec![export::rust(&name, model.spec(), &model.to_bytes()?)],
         Language::C => export::c(&name, model.spec()).into(),
     };
-    let guard = interrupt::writing();
-    let mut staging = Staging::new();
+    let mut staging = Staging::among_others(args.replace.force);
     staging.folder(&args.out)?;
     let mut paths = Vec::new();
     for file in &files {
@@ -60,9 +60,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         paths.push(path);
     }
     staging.commit()?;
-    drop(guard);
-    let object = json!({ "name": name, "files": paths });
-    let shown = || paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join("\n");
-    speak::summary(args.speech, &object, shown);
+    let files = speak::shown(&paths);
+    speak::summary(args.speech, &json!({ "name": name, "files": files }), || files.join("\n"));
     Ok(())
 }

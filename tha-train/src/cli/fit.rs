@@ -1,6 +1,6 @@
 //! `tha-train fit`: from a data file to a model file.
 
-use super::args::{ColumnArgs, DataArgs, JudgeArgs, Speech, Threads};
+use super::args::{ColumnArgs, DataArgs, JudgeArgs, Replace, Speech, Threads};
 use super::error::CliError;
 use super::fit_report::{self, Course};
 use super::interrupt;
@@ -10,7 +10,7 @@ use crate::ensemble::{self, Combine, Strategy, Summary};
 use crate::fit::{self, HeadReport, Options, Outcome};
 use crate::host;
 use crate::metrics::Metrics;
-use crate::output::{self, Staging};
+use crate::output::{self, Kind, Staging};
 use crate::solve::{self, Decay, Observer, Ridge, Solver};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ pub(super) struct Args {
     data: DataArgs,
     #[command(flatten)]
     columns: ColumnArgs,
-    /// Where the model goes.
+    /// Where the model goes; - is standard output, with the summary on standard error.
     #[arg(long, value_name = "MODEL.tha")]
     out: PathBuf,
     /// Samples of each input that an output depends on.
@@ -93,9 +93,11 @@ pub(super) struct Args {
     /// Seed of everything.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Write a report with plots.
+    /// Write a report with plots; - is standard output.
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
+    #[command(flatten)]
+    replace: Replace,
     #[command(flatten)]
     threads: Threads,
     #[command(flatten)]
@@ -226,11 +228,12 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     args.threads.apply();
     let options = args.options();
     options.check(args.judge.judge(None))?;
-    for path in [Some(&args.out), args.report.as_ref()].into_iter().flatten() {
-        output::check_writable(path)?;
-        output::check_not_read(path, args.data.files().chain(args.judge.val.as_deref()))?;
+    let speech = args.speech.beside([&args.out].into_iter().chain(&args.report))?;
+    for (path, kind) in [(Some(&args.out), Kind::Model), (args.report.as_ref(), Kind::Text)] {
+        let read = args.data.files().chain(args.judge.val.as_deref());
+        path.map_or(Ok(()), |path| output::check(path, kind, args.replace.force, read))?;
     }
-    if args.report.as_ref() == Some(&args.out) {
+    if args.report.as_ref().is_some_and(|report| output::same(report, &args.out)) {
         let name = args.out.display();
         return Err(CliError::Usage(format!("--report: {name} is where the model goes; give another name")));
     }
@@ -253,18 +256,19 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     if interrupt::requested() {
         return Err(CliError::Interrupted);
     }
-    let guard = interrupt::writing();
-    let mut staging = Staging::new();
+    let page = args
+        .report
+        .as_ref()
+        .map(|_| fit_report::page(&args.out, &data, &outcome, bytes.len(), &watch.course));
+    let mut staging = Staging::among_others(args.replace.force);
     staging.write(&args.out, |to| to.write_all(&bytes))?;
-    if let Some(path) = &args.report {
-        let page = fit_report::page(&args.out, &data, &outcome, bytes.len(), &watch.course)?;
+    if let (Some(path), Some(page)) = (&args.report, page.transpose()?) {
         staging.write(path, |to| to.write_all(page.as_bytes()))?;
     }
     staging.commit()?;
-    drop(guard);
     progress.done();
     let report = Report::new(&outcome, summary, bytes.len(), start);
-    speak::summary(args.speech, &report, || words(args, &outcome, &report));
+    speak::summary(speech, &report, || words(args, &outcome, &report));
     Ok(())
 }
 

@@ -1,11 +1,11 @@
 //! Ctrl-C. Long work asks [`requested`] and returns; what does not ask is ended after a short grace, or, where it has
-//! something to say first ([`wait_for_me`]), at the second Ctrl-C. Output files are only ever put in place under
-//! [`writing`], so an end never comes in the middle of one.
+//! something to say first ([`wait_for_me`]), at the second Ctrl-C. An end never comes while [`output::writing`] is held,
+//! and so never in the middle of a file.
 
 use super::error::CliError;
 use super::surface;
+use crate::output;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The exit code after Ctrl-C.
@@ -16,7 +16,6 @@ const GRACE: Duration = Duration::from_millis(700);
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 static WAITING: AtomicBool = AtomicBool::new(false);
 static SAID: AtomicBool = AtomicBool::new(false);
-static WRITING: Mutex<()> = Mutex::new(());
 
 /// Catches Ctrl-C from now on.
 pub(super) fn install() {
@@ -27,7 +26,7 @@ pub(super) fn install() {
             return;
         }
         std::thread::sleep(GRACE);
-        let _not_while_writing = writing();
+        let _not_while_writing = output::writing();
         say();
         std::process::exit(EXIT_CODE.into());
     };
@@ -50,9 +49,4 @@ pub(super) fn say() {
 /// True once Ctrl-C was pressed.
 pub(super) fn requested() -> bool {
     REQUESTED.load(Ordering::Relaxed)
-}
-
-/// Held while output files are written and put in place.
-pub(super) fn writing() -> MutexGuard<'static, ()> {
-    WRITING.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,12 +1,12 @@
 //! `tha-train predict`: a model's outputs for a data file.
 
-use super::args::{DataArgs, Speech, Threads};
+use super::args::{DataArgs, Replace, Speech, Threads};
 use super::error::CliError;
 use super::interrupt;
 use super::speak::{self, Progress};
 use crate::data::write_csv;
 use crate::model::Model;
-use crate::output::{self, Staging};
+use crate::output::{self, Kind, Staging};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -22,9 +22,11 @@ pub(super) struct Args {
     model: PathBuf,
     #[command(flatten)]
     data: DataArgs,
-    /// Where the prediction goes.
+    /// Where the prediction goes; - is standard output, with the summary on standard error.
     #[arg(long, value_name = "PRED.csv")]
     out: PathBuf,
+    #[command(flatten)]
+    replace: Replace,
     #[command(flatten)]
     threads: Threads,
     #[command(flatten)]
@@ -33,8 +35,9 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     args.threads.apply();
-    output::check_writable(&args.out)?;
-    output::check_not_read(&args.out, args.data.files().chain([args.model.as_path()]))?;
+    let speech = args.speech.beside([&args.out])?;
+    let read = args.data.files().chain([args.model.as_path()]);
+    output::check(&args.out, Kind::Prediction, args.replace.force, read)?;
     let model = Model::read(&args.model)?;
     let data = args.data.source()?.read(&model.columns(false))?;
     data.check_memory(model.spec().memory)?;
@@ -55,19 +58,16 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         true => Err(std::io::ErrorKind::Interrupted.into()),
         false => Ok(()),
     };
-    let guard = interrupt::writing();
-    let mut staging = Staging::new();
+    let mut staging = Staging::among_others(args.replace.force);
     let written = staging.write(&args.out, |to| write_csv(to, &names, &columns, stop_when_asked));
     if interrupt::requested() {
         return Err(CliError::Interrupted);
     }
     written?;
     staging.commit()?;
-    drop(guard);
     progress.done();
-    let object = json!({ "out": args.out, "columns": names, "samples": data.len(), "predicted": rows.len() });
-    speak::summary(args.speech, &object, || {
-        format!("{}: {} of {} samples predicted", args.out.display(), rows.len(), data.len())
-    });
+    let out = args.out.display().to_string();
+    let object = json!({ "out": out, "columns": names, "samples": data.len(), "predicted": rows.len() });
+    speak::summary(speech, &object, || format!("{out}: {} of {} samples predicted", rows.len(), data.len()));
     Ok(())
 }

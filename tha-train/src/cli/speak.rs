@@ -1,10 +1,12 @@
 //! Words on standard error while working, and the result on standard output.
 
 use super::args::Speech;
-use super::surface::say;
+use super::surface::{note, say};
+use crate::output;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
-use std::io::{ErrorKind, IsTerminal, Write};
+use std::io::IsTerminal;
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -42,7 +44,7 @@ impl Progress {
             match &self.bar {
                 _ if self.quiet => {}
                 Some(bar) => bar.println(format!("warning: {warning}")),
-                None => eprintln!("warning: {warning}"),
+                None => note(format_args!("warning: {warning}")),
             }
         }
     }
@@ -65,7 +67,7 @@ impl Progress {
         }
         let mut last = lock(&self.last);
         if last.is_none_or(|at| at.elapsed() >= PLAIN_EVERY) {
-            eprintln!("{}", text());
+            note(text());
             *last = Some(Instant::now());
         }
     }
@@ -91,23 +93,26 @@ pub(super) fn result(json: bool, object: &impl Serialize, words: impl FnOnce() -
         words()
     };
     let text = text.trim_end();
-    if !text.is_empty() {
-        let mut out = std::io::stdout();
-        match writeln!(out, "{text}").and_then(|()| out.flush()) {
-            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-                say(format_args!("standard output: cannot be written: {error}"));
-                std::process::exit(2);
-            }
-            _ => {}
-        }
+    if !text.is_empty()
+        && let Err(error) = output::print(|out| writeln!(out, "{text}"))
+    {
+        say(error);
+        std::process::exit(2);
     }
 }
 
 /// Prints the result as one JSON object, or in words unless the command is to be quiet.
 pub fn summary(speech: Speech, object: &impl Serialize, words: impl FnOnce() -> String) {
-    if speech.json || !speech.quiet {
-        result(speech.json, object, words);
+    match speech {
+        Speech { json: false, quiet: true, .. } => {}
+        Speech { aside: true, .. } => note(words().trim_end()),
+        Speech { json, .. } => result(json, object, words),
     }
+}
+
+/// Paths as text, which not every path is.
+pub(super) fn shown(paths: &[PathBuf]) -> Vec<String> {
+    paths.iter().map(|path| path.display().to_string()).collect()
 }
 
 /// A table in words: the first column to the left, the others to the right.

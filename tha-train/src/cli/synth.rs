@@ -1,13 +1,12 @@
 //! `tha-train synth`: data with a known truth.
 
-use super::args::Speech;
+use super::args::{Replace, Speech};
 use super::error::CliError;
-use super::interrupt;
 use super::speak::{self, count};
-use crate::output::Staging;
-use crate::synth::{self, Kind, Options};
+use crate::output::{LISTING, MARK, OutputError, Staging};
+use crate::synth::{self, Kind, Options, Synthetic};
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Make data with a known truth: train.csv (with noise), test.csv (without) and truth.json in a directory.
 ///
@@ -54,6 +53,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     #[command(flatten)]
+    replace: Replace,
+    #[command(flatten)]
     speech: Speech,
 }
 
@@ -92,21 +93,16 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let data = synth::generate(&options)?;
     let model = data.model.as_ref().map(|model| model.to_bytes()).transpose()?;
 
-    let guard = interrupt::writing();
-    let mut staging = Staging::new();
+    let mut staging = Staging::among_others(args.replace.force);
     staging.folder(&args.out)?;
-    staging.write(&args.out.join("train.csv"), |to| data.train.write_csv(to))?;
-    staging.write(&args.out.join("test.csv"), |to| data.test.write_csv(to))?;
-    staging.write(&args.out.join("truth.json"), |to| Ok(serde_json::to_writer_pretty(to, &data.truth)?))?;
+    let mut files = stage(&mut staging, &args.out, &data)?.to_vec();
     if let Some(bytes) = &model {
         staging.write(&args.out.join("truth.tha"), |to| to.write_all(bytes))?;
     }
     staging.commit()?;
-    drop(guard);
 
-    let mut files = vec!["train.csv", "test.csv", "truth.json"];
     files.extend(model.map(|_| "truth.tha"));
-    let object = json!({ "out": args.out, "files": files, "options": options });
+    let object = json!({ "out": args.out.display().to_string(), "files": files, "options": options });
     speak::summary(args.speech, &object, || {
         let Options { samples, test_samples, channels, outputs, .. } = options;
         let (channels, outputs) = (count(channels, "input"), count(outputs, "output"));
@@ -114,4 +110,19 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         format!("{out}: {files}; {samples} training and {test_samples} test samples, {channels}, {outputs}")
     });
     Ok(())
+}
+
+/// Stages the data and the truth behind it, which lists the checksums of all files so far; gives the names.
+pub(super) fn stage(
+    staging: &mut Staging,
+    folder: &Path,
+    data: &Synthetic,
+) -> Result<[&'static str; 3], OutputError> {
+    staging.write(&folder.join("train.csv"), |to| data.train.write_csv(to))?;
+    staging.write(&folder.join("test.csv"), |to| data.test.write_csv(to))?;
+    let (options, system) = (&data.truth["options"], &data.truth["system"]);
+    let note = format!("{MARK}train synth`");
+    let truth = json!({ "note": note, "files": staging.checksums()?, "options": options, "system": system });
+    staging.write(&folder.join(LISTING), |to| Ok(serde_json::to_writer_pretty(to, &truth)?))?;
+    Ok(["train.csv", "test.csv", LISTING])
 }

@@ -1,12 +1,12 @@
 //! `tha-train tune`: settings for `fit`, found on the data.
 
-use super::args::{ColumnArgs, DataArgs, JudgeArgs, Speech, Threads};
+use super::args::{ColumnArgs, DataArgs, JudgeArgs, Replace, Speech, Threads};
 use super::error::CliError;
 use super::interrupt;
 use super::speak::{self, Progress, figure};
 use super::tune_report::{Found, Report, words};
 use crate::fit::FitError;
-use crate::output::Staging;
+use crate::output::{self, Kind, Staging};
 use crate::tune::{self, Setting, Trial};
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -62,6 +62,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
     #[command(flatten)]
+    replace: Replace,
+    #[command(flatten)]
     threads: Threads,
     #[command(flatten)]
     speech: Speech,
@@ -101,6 +103,8 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         seed: args.seed,
         checkpoint: Some(args.out.join("trials")),
     };
+    let files = [("front.json", Kind::Text), ("front.svg", Kind::Text)];
+    output::check_folder(&args.out, &files, args.replace.force)?;
     let data = args.data.source()?.read(&args.columns.columns())?;
     let validation = args.judge.read(&data)?;
     let progress = Progress::new(args.speech, [data.warnings(), data.device_warnings()].concat());
@@ -112,12 +116,10 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let found = Found::new(args, &tuning);
     let text = serde_json::to_vec_pretty(&found).map_err(|error| CliError::Usage(error.to_string()))?;
     let picture = tune::svg(&tuning);
-    let guard = interrupt::writing();
-    let mut staging = Staging::new();
+    let mut staging = Staging::among_others(args.replace.force);
     staging.write(&args.out.join("front.json"), |to| to.write_all(&text))?;
     staging.write(&args.out.join("front.svg"), |to| to.write_all(picture.as_bytes()))?;
     staging.commit()?;
-    drop(guard);
     progress.done();
     let report = Report { found: &found, seconds: start.elapsed().as_secs_f64() };
     speak::summary(args.speech, &report, || words(args, &tuning, &report));

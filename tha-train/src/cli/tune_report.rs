@@ -3,6 +3,7 @@
 use super::shell::quoted;
 use super::speak::{self, count, figure};
 use super::tune::Args;
+use crate::output::MARK;
 use crate::tune::{Point, Setting, Tuning};
 use serde::Serialize;
 use std::ffi::OsString;
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 /// The contents of front.json. No times: the same search gives the same bytes.
 #[derive(Serialize)]
 pub(super) struct Found {
+    note: String,
     /// Points on a front, by rising flash.
     pub front: Vec<Entry>,
     /// Which of them is recommended, from 0.
@@ -78,6 +80,7 @@ impl Found {
     pub(super) fn new(args: &Args, tuning: &Tuning) -> Self {
         let front: Vec<&Point> = tuning.points.iter().filter(|point| point.on_front()).collect();
         Self {
+            note: format!("{MARK}train tune`"),
             recommended: front.iter().position(|point| point.recommended),
             front: front.into_iter().map(|point| Entry::new(args, point)).collect(),
             others: tuning

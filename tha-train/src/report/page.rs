@@ -1,6 +1,7 @@
 //! The page around the plots: one HTML file without scripts and without anything from elsewhere.
 
 use super::palette::dark_rules;
+use crate::output::MARK;
 
 /// Text that is safe between tags.
 pub(crate) fn escape(text: &str) -> String {
@@ -83,7 +84,7 @@ impl Page {
     /// The whole file.
     pub(crate) fn finish(self, foot: &str) -> String {
         format!(
-            "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
+            "<!doctype html><!-- {MARK}train` --><html lang=\"en\"><head><meta charset=\"utf-8\">\
              <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><title>{}</title>\
              <style>{STYLE}{}</style></head><body><main>{}<footer>{}</footer></main></body></html>\n",
             self.title,

@@ -1,6 +1,7 @@
 //! The fronts as a picture: validation error against flash, and against multiply-accumulates.
 
 use super::{Point, Tuning};
+use crate::output::MARK;
 use crate::report::{BLUE, Cloud, MUTED, ORANGE, Panel, scatter};
 
 /// An SVG of its own.
@@ -31,12 +32,13 @@ pub fn svg(tuning: &Tuning) -> String {
         ];
         Panel { x, y: "validation NRMSE", clouds }
     };
-    scatter(&[
+    let picture = scatter(&[
         panel("flash, bytes", &|point| point.trial.flash_bytes, &|point| point.on_flash_front),
         panel("multiply-accumulates per sample", &|point| point.trial.macs_per_sample, &|point| {
             point.on_macs_front
         }),
-    ])
+    ]);
+    picture.replacen('>', &format!("><!-- {MARK}train tune` -->"), 1)
 }
 
 /// The setting in a few letters.
