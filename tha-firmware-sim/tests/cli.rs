@@ -263,6 +263,45 @@ fn watch_gives_the_terminal_back() {
     }
 }
 
+/// The window is closed: `script` takes the terminal with it.
+#[test]
+#[cfg(target_os = "linux")]
+fn watch_ends_with_its_terminal() {
+    use std::io::Read;
+    use std::process::Stdio;
+    use std::time::{Duration, Instant};
+    let bench = Bench::new();
+    let program = env!("CARGO_BIN_EXE_tha-firmware-sim");
+    // In the place of the shell: the one process that is told.
+    let line = format!("echo $$ > pid; exec \"{program}\" watch m.tha d.csv --speed 5 2> /dev/full");
+    let mut command = Command::new("script");
+    command.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm").current_dir(bench.folder.path());
+    let Ok(mut script) = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() else {
+        println!("note: script is not installed; skipped");
+        return;
+    };
+    let (mut screen, mut shown, mut bytes) = (script.stdout.take().unwrap(), Vec::new(), [0; 4096]);
+    // The cursor is hidden after every picture: by the second it has waited for keys, and now does so again.
+    while text(&shown).matches("\x1b[?25l").count() < 2 {
+        let read = screen.read(&mut bytes).unwrap();
+        assert!(read > 0, "{}", text(&shown));
+        shown.extend(&bytes[..read]);
+    }
+    script.kill().unwrap();
+    script.wait().unwrap();
+    let pid = std::fs::read_to_string(bench.path("pid")).unwrap();
+    // Gone, or a zombie that nobody asks for.
+    let runs = || {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+        stat.rsplit(") ").next().is_some_and(|state| !state.is_empty() && !state.starts_with('Z'))
+    };
+    let began = Instant::now();
+    while runs() {
+        assert!(began.elapsed() < Duration::from_secs(20), "it runs without a terminal");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
 #[test]
 fn soak_runs() {
     let report = Bench::new().json("soak m.tha --samples 30000 --seed 2");

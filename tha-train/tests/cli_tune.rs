@@ -222,7 +222,10 @@ fn bad_input_is_refused_before_anything_is_written() {
         ("tune data/train.csv --val-fraction 2", "--val-fraction"),
         ("tune data/train.csv --folds 1", "--folds"),
         ("tune data/train.csv --folds 3 --val data/test.csv", "--folds"),
-        ("tune data/train.csv --out data/train.csv", "data/train.csv: cannot be written: it is not a directory"),
+        (
+            "tune data/train.csv --out data/train.csv",
+            "data/train.csv: cannot be written: it is not a directory",
+        ),
     ] {
         let output = bench.run(line);
         let said = text(&output.stderr);
