@@ -29,6 +29,26 @@ pub fn available_bytes() -> Option<u64> {
     Some(kilobytes("/proc/meminfo", "MemAvailable:")? * 1024)
 }
 
+/// Something that is larger than the memory of this machine.
+#[derive(Debug, PartialEq, thiserror::Error)]
+#[error("{what} would take {needed:.1} GB, but only {available:.1} GB are free; {remedy}")]
+pub struct TooBig {
+    what: &'static str,
+    needed: f64,
+    available: f64,
+    remedy: &'static str,
+}
+
+/// Refuses what this machine cannot hold, before it is allocated; where the system does not say, anything may be tried.
+pub fn check_room(what: &'static str, bytes: f64, remedy: &'static str) -> Result<(), TooBig> {
+    match available_bytes() {
+        Some(available) if bytes > available as f64 => {
+            Err(TooBig { what, needed: bytes / 1e9, available: available as f64 / 1e9, remedy })
+        }
+        _ => Ok(()),
+    }
+}
+
 fn kilobytes(file: &str, field: &str) -> Option<u64> {
     let text = std::fs::read_to_string(file).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(field))?;

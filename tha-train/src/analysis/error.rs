@@ -31,6 +31,9 @@ pub enum AnalysisError {
         /// In the ensemble.
         ensemble: usize,
     },
+    /// More than this machine can hold.
+    #[error(transparent)]
+    TooBig(#[from] crate::host::TooBig),
     /// No sample has a whole lag window.
     #[error("no sample has a window of {memory} samples; use a longer recording")]
     Empty {

@@ -8,6 +8,7 @@
 use super::AnalysisError;
 use super::mask::{columns_of, embed};
 use crate::data::{Dataset, InputMap, OutputMap, Scaling};
+use crate::host;
 use crate::model::Model;
 use crate::tt::{Core, Features, TensorTrain};
 use nalgebra::DMatrix;
@@ -75,6 +76,7 @@ impl Setting {
         if rows.is_empty() {
             return Err(AnalysisError::Empty { memory: a.memory });
         }
+        check_size(a, rows.len())?;
         let scaling = scaling(a);
         let lagged = data.lagged(a.memory, &scaling, rows.clone());
         let own = heads(a, a)?;
@@ -142,6 +144,18 @@ impl Setting {
     }
 }
 
+/// Refuses what this machine cannot hold: all windows, once more for the heads, and the full model as one train, whose ranks are
+/// the sums of those of its heads.
+fn check_size(full: &ModelSpec, rows: usize) -> Result<(), AnalysisError> {
+    let q = (full.inputs.len() * full.memory) as f64 + 1.0;
+    let ranks = |k: usize| full.heads.iter().map(|head| head.cores[k].left as f64).sum::<f64>();
+    let components = |k: usize| ranks(k) * if k + 1 < full.degree { ranks(k + 1) } else { 1.0 };
+    let train = q * (0..full.degree).map(components).sum::<f64>();
+    let bytes = 8.0 * (2.0 * rows as f64 * q + train);
+    let remedy = "use fewer samples, or compare models of fewer inputs";
+    Ok(host::check_room("the windows of all inputs", bytes, remedy)?)
+}
+
 /// The standardisation that a model file holds.
 fn scaling(spec: &ModelSpec) -> Scaling {
     let input = |channel: &InputChannel| InputMap { offset: channel.offset, gain: channel.gain };
@@ -160,7 +174,7 @@ fn heads(to: &ModelSpec, from: &ModelSpec) -> Result<Vec<Part>, AnalysisError> {
             .position(|c| c.name == channel.name)
             .ok_or_else(|| AnalysisError::Channel { kind: "input", name: channel.name.clone() })
     };
-    let places: Vec<usize> = from.inputs.iter().map(input).collect::<Result<_, _>>()?;
+    let places: Vec<usize> = from.inputs.iter().map(input).collect::<Result<_, AnalysisError>>()?;
     if to.outputs.len() != from.outputs.len() {
         return Err(AnalysisError::Outputs { full: to.outputs.len(), ensemble: from.outputs.len() });
     }
@@ -172,7 +186,8 @@ fn heads(to: &ModelSpec, from: &ModelSpec) -> Result<Vec<Part>, AnalysisError> {
         let constant = (f64::from(theirs.offset) - f64::from(channel.offset)) / scale;
         Ok((at, f64::from(theirs.scale) / scale, constant))
     };
-    let outputs: Vec<(usize, f64, f64)> = to.outputs.iter().map(output).collect::<Result<_, _>>()?;
+    let outputs: Vec<(usize, f64, f64)> =
+        to.outputs.iter().map(output).collect::<Result<_, AnalysisError>>()?;
     let weights: Vec<f64> = from.heads.iter().map(|head| f64::from(head.weight)).collect();
     let shares = shares(&weights);
     let head = |(head, share): (&build::Head, f64)| {

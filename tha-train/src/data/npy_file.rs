@@ -4,25 +4,34 @@
 
 use super::csv_file::Records;
 use super::{Columns, DataError, Dataset, unusable};
-use ndarray::{Array2, ArrayD, Axis, IxDyn};
-use ndarray_npy::{NpzReader, ReadNpyError, ReadNpyExt, ReadNpzError, ReadableElement};
+use crate::host;
+use ndarray::{Array2, ArrayD, Axis};
+use ndarray_npy::{ReadDataError, ReadNpyError, ReadNpyExt, ReadableElement};
+use py_literal::Value;
 use std::fs::File;
+use std::io::{BufReader, Read};
 use std::path::Path;
+use zip::ZipArchive;
 
 /// Reads `.npz`.
 pub(super) fn read_npz(file: &Path, columns: &Columns) -> Result<Dataset, DataError> {
     let path = &*file.display().to_string();
-    let unreadable = |error: ReadNpzError| DataError::Unreadable {
-        path: path.into(),
-        reason: format!("{error}; save it again with numpy.savez"),
-    };
-    let mut archive = NpzReader::new(open(file)?).map_err(unreadable)?;
-    let members = archive.names().map_err(unreadable)?;
+    let mut archive =
+        ZipArchive::new(BufReader::new(open(file)?)).map_err(|error| DataError::Unreadable {
+            path: path.into(),
+            reason: format!("{error}; save it again with numpy.savez"),
+        })?;
+    let members: Vec<String> = archive.file_names().map(String::from).collect();
+    let arrays: Vec<&str> = members.iter().map(|name| name.strip_suffix(".npy").unwrap_or(name)).collect();
     let mut array = |name: &'static str| -> Result<Option<Table>, DataError> {
-        if !members.iter().any(|member| member == name) {
+        let like = || arrays.iter().position(|found| found.trim().eq_ignore_ascii_case(name));
+        let Some(member) = arrays.iter().position(|found| *found == name).or_else(like) else {
             return Ok(None);
-        }
-        let array = widen(&mut Member { archive: &mut archive, name });
+        };
+        let array = match archive.by_name(&members[member]) {
+            Ok(member) => read(member),
+            Err(error) => Err(error.to_string()),
+        };
         array.and_then(|array| Table::new(path, name, array)).map(Some).map_err(|finding| DataError::Array {
             path: path.into(),
             finding: format!("array '{name}': {finding}"),
@@ -31,7 +40,7 @@ pub(super) fn read_npz(file: &Path, columns: &Columns) -> Result<Dataset, DataEr
     let (u, y, record) = (array("u")?, array("y")?, array("record")?);
     let u = u.ok_or_else(|| DataError::Array {
         path: path.into(),
-        finding: format!("no array 'u' among [{}]; expected u (N x p) and y (N x l)", members.join(", ")),
+        finding: format!("no array 'u' among [{}]; expected u (N x p) and y (N x l)", arrays.join(", ")),
     })?;
     assemble(u, y, record, columns)
 }
@@ -40,8 +49,7 @@ pub(super) fn read_npz(file: &Path, columns: &Columns) -> Result<Dataset, DataEr
 pub(super) fn read_npy(u: &Path, y: Option<&Path>, columns: &Columns) -> Result<Dataset, DataError> {
     let load = |file: &Path, name: &'static str| -> Result<Table, DataError> {
         let path = &*file.display().to_string();
-        open(file)?;
-        widen(&mut Whole { path: file })
+        read(BufReader::new(open(file)?))
             .and_then(|array| Table::new(path, name, array))
             .map_err(|finding| DataError::Array { path: path.into(), finding })
     };
@@ -53,68 +61,99 @@ pub(super) fn read_npy(u: &Path, y: Option<&Path>, columns: &Columns) -> Result<
 fn open(path: &Path) -> Result<File, DataError> {
     File::open(path).map_err(|error| DataError::Unreadable {
         path: path.display().to_string(),
-        reason: crate::host::refusal(&error),
+        reason: host::refusal(&error),
     })
 }
 
-/// An array that can be read as any element type.
-trait Readable {
-    fn read<T: ReadableElement>(&mut self) -> Result<ArrayD<T>, ReadNpyError>;
+/// Bytes of the longest header that is read; that of an array of numbers has about a hundred.
+const HEADER: u32 = 1 << 16;
+/// Values that are read at a time: what a header claims is only allocated once it is there.
+const CHUNK: usize = 1 << 16;
+
+/// Reads an array; the error is the finding and the remedy.
+fn read(mut from: impl Read) -> Result<ArrayD<Real>, String> {
+    const AGAIN: &str = "save it again with numpy.save";
+    let mut start = Vec::new();
+    from.by_ref().take(12).read_to_end(&mut start).map_err(|error| error.to_string())?;
+    // From version 2 on the length of the header has four bytes.
+    let long = start.len() == 12 && start[6] > 1;
+    if long && u32::from_le_bytes([start[8], start[9], start[10], start[11]]) > HEADER {
+        return Err(format!("no header of an array of numbers; {AGAIN}"));
+    }
+    ArrayD::read_npy(start.chain(from)).map_err(|error| match error {
+        ReadNpyError::WrongDescriptor(_) => "not an array of real numbers; save it as float64".into(),
+        ReadNpyError::ParseHeader(_) => format!("no header of a NumPy array; {AGAIN}"),
+        ReadNpyError::ParseData(error) => error.to_string(),
+        ReadNpyError::LengthOverflow => format!("its header says more values than can be counted; {AGAIN}"),
+        ReadNpyError::MissingData => format!("cut off: fewer values than its header says; {AGAIN}"),
+        ReadNpyError::ExtraBytes(_) => format!("more values than its header says; {AGAIN}"),
+        error => format!("{error}; {AGAIN}"),
+    })
 }
 
-struct Member<'a> {
-    archive: &'a mut NpzReader<File>,
-    name: &'static str,
-}
+/// A value of any real element type, widened.
+#[derive(Clone, Copy)]
+struct Real(f64);
 
-impl Readable for Member<'_> {
-    fn read<T: ReadableElement>(&mut self) -> Result<ArrayD<T>, ReadNpyError> {
-        self.archive.by_name::<ndarray::OwnedRepr<T>, IxDyn>(self.name).map_err(|error| match error {
-            ReadNpzError::Npy(error) => error,
-            ReadNpzError::Zip(error) => ReadNpyError::Io(std::io::Error::other(error)),
-        })
+impl ReadableElement for Real {
+    fn read_to_end_exact_vec<R: Read>(
+        mut reader: R,
+        element: &Value,
+        count: usize,
+    ) -> Result<Vec<Self>, ReadDataError> {
+        let unknown = || ReadDataError::WrongDescriptor(element.clone());
+        let name = element.as_string().ok_or_else(unknown)?;
+        let (size, widen) = decoder(name.trim_start_matches(['<', '>', '|'])).ok_or_else(unknown)?;
+        // The array, and its columns while they are made from it.
+        let bytes = 2.0 * 8.0 * count as f64;
+        host::check_room("the array that its header describes", bytes, "use fewer samples or channels")
+            .map_err(|error| ReadDataError::ParseData(error.into()))?;
+        let mut values = Vec::new();
+        let mut buffer = vec![0; size * CHUNK.min(count)];
+        while values.len() < count {
+            let part = &mut buffer[..size * CHUNK.min(count - values.len())];
+            reader.read_exact(part)?;
+            values.extend(part.chunks_exact_mut(size).map(|bytes| {
+                if name.starts_with('>') {
+                    bytes.reverse();
+                }
+                Self(widen(bytes))
+            }));
+        }
+        match reader.read(&mut [0])? {
+            0 => Ok(values),
+            more => Err(ReadDataError::ExtraBytes(more)),
+        }
     }
 }
 
-struct Whole<'a> {
-    path: &'a Path,
-}
+/// The size of an element, and what makes a number of its bytes, least significant first.
+type Decoder = (usize, fn(&[u8]) -> f64);
 
-impl Readable for Whole<'_> {
-    fn read<T: ReadableElement>(&mut self) -> Result<ArrayD<T>, ReadNpyError> {
-        ArrayD::<T>::read_npy(std::io::BufReader::new(File::open(self.path)?))
-    }
-}
-
-/// Reads an array of any real element type as f64.
-fn widen(source: &mut impl Readable) -> Result<ArrayD<f64>, String> {
-    macro_rules! attempt {
-        ($($element:ty),*) => {$(
-            match source.read::<$element>() {
-                Ok(array) => return Ok(array.mapv(|value| value as f64)),
-                Err(ReadNpyError::WrongDescriptor(_)) => {}
-                Err(error) => return Err(error.to_string()),
+/// How elements of this NumPy type are read.
+fn decoder(name: &str) -> Option<Decoder> {
+    macro_rules! elements {
+        ($($name:literal $element:ty),*) => {
+            match name {
+                $($name => Some((size_of::<$element>(), |bytes| {
+                    bytes.try_into().map_or(f64::NAN, |bytes| <$element>::from_le_bytes(bytes) as f64)
+                })),)*
+                _ => None,
             }
-        )*};
+        };
     }
-    match source.read::<f64>() {
-        Ok(array) => return Ok(array),
-        Err(ReadNpyError::WrongDescriptor(_)) => {}
-        Err(error) => return Err(error.to_string()),
-    }
-    attempt!(f32, i64, i32, i16, i8, u64, u32, u16, u8);
-    Err("not an array of real numbers; save it as float64".into())
+    elements!("f8" f64, "f4" f32, "i8" i64, "i4" i32, "i2" i16, "i1" i8, "u8" u64, "u4" u32, "u2" u16, "u1" u8)
 }
 
 /// A two-dimensional array and where it came from.
 struct Table {
     path: String,
     name: &'static str,
-    values: Array2<f64>,
+    values: Array2<Real>,
 }
 
 impl Table {
-    fn new(path: &str, name: &'static str, array: ArrayD<f64>) -> Result<Self, String> {
+    fn new(path: &str, name: &'static str, array: ArrayD<Real>) -> Result<Self, String> {
         let values = match array.ndim() {
             1 => array.insert_axis(Axis(1)),
             2 => array,
@@ -125,7 +164,8 @@ impl Table {
     }
 
     fn columns(&self, names: &[String]) -> Result<Vec<Vec<f64>>, DataError> {
-        let columns: Vec<Vec<f64>> = self.values.columns().into_iter().map(|c| c.to_vec()).collect();
+        let columns: Vec<Vec<f64>> =
+            self.values.columns().into_iter().map(|c| c.iter().map(|value| value.0).collect()).collect();
         for (name, column) in names.iter().zip(&columns) {
             let found = column.iter().enumerate().find_map(|(row, &value)| Some((row + 1, unusable(value)?)));
             if let Some((row, (finding, remedy))) = found {
@@ -149,8 +189,7 @@ fn assemble(
     if samples == 0 || u.values.ncols() == 0 {
         return Err(refuse("array 'u' is empty; expected samples x inputs".into()));
     }
-    let (inputs, outputs) = names(columns, &u, y.as_ref()).map_err(refuse)?;
-    let y = y.filter(|_| !outputs.is_empty());
+    let y = y.filter(|_| !matches!(columns, Columns::Named { outputs, .. } if outputs.is_empty()));
     for table in y.iter().chain(&record) {
         if table.values.nrows() != samples {
             return Err(refuse(format!(
@@ -160,9 +199,13 @@ fn assemble(
             )));
         }
     }
+    if record.as_ref().is_some_and(|record| record.values.ncols() != 1) {
+        return Err(refuse("array 'record' has not one column; expected one number per sample".into()));
+    }
+    let (inputs, outputs) = names(columns, &u, y.as_ref()).map_err(refuse)?;
     let mut records = Records::new(&path);
     for row in 0..samples {
-        let id = record.as_ref().map_or(String::new(), |record| record.values[[row, 0]].to_string());
+        let id = record.as_ref().map_or(String::new(), |record| record.values[[row, 0]].0.to_string());
         records.push(id.as_bytes(), row as u64 + 1)?;
     }
     let records = records.finish();

@@ -99,6 +99,7 @@ pub fn fit(
         let reason = "additive heads are chosen on one validation part; leave out --folds";
         return Err(FitError::Combination { reason });
     }
+    ensemble.check_size(data, options)?;
     let checkpoint = match &ensemble.checkpoint {
         Some(folder) => {
             let identity = ensemble.identity(data, judge, options);

@@ -7,6 +7,7 @@ use super::subsets::{self, Draws, Strategy};
 use crate::checkpoint::{self, Identity};
 use crate::data::Dataset;
 use crate::fit::{self, FitError, Judge};
+use crate::host;
 use crate::solve;
 use std::path::PathBuf;
 
@@ -85,6 +86,23 @@ impl Options {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Refuses what this machine cannot hold: the heads that are fitted at the same time, and the look at all inputs together
+    /// that some strategies take first.
+    pub(super) fn check_size(&self, data: &Dataset, options: &fit::Options) -> Result<(), FitError> {
+        let (size, count) = match &self.strategy {
+            Strategy::Given(subsets) => (subsets.iter().map(Vec::len).max().unwrap_or(1), subsets.len()),
+            Strategy::PerOutput => (self.subset_size, data.outputs.len()),
+            _ => (self.subset_size, self.heads.unwrap_or(usize::MAX)),
+        };
+        if matches!(self.strategy, Strategy::Weighted | Strategy::Adaptive) {
+            let q = (data.inputs.len() * options.memory) as f64 + 1.0;
+            let bytes = 8.0 * relevance::NUMBERS * q * (q + data.len().min(relevance::ROWS) as f64);
+            let remedy = "use --subsets random, fewer inputs or a smaller --memory";
+            host::check_room("the relevance of all inputs", bytes, remedy)?;
+        }
+        options.check_size(data, size, count.min(rayon::current_num_threads()))
     }
 
     /// Whether every head is fitted to what the others leave.

@@ -9,7 +9,9 @@ use crate::tt::Features;
 use nalgebra::DMatrix;
 
 /// Rows that are looked at: enough to see a correlation of a few per cent.
-const ROWS: usize = 4000;
+pub(super) const ROWS: usize = 4000;
+/// Numbers held for every pair of features, and for every feature of a row that is looked at, by [`relevance`] and [`strongest`].
+pub(super) const NUMBERS: f64 = 6.0;
 
 /// A p x p symmetric table: how much the residual depends on products of two inputs; on the diagonal, on one input
 /// alone and on its square.

@@ -1,6 +1,7 @@
 //! Why a fit could not be made.
 
 use crate::data::DataError;
+use crate::host::TooBig;
 use crate::solve::SolveError;
 
 /// A fit that could not be made; the message is one line.
@@ -17,17 +18,8 @@ pub enum FitError {
         expected: String,
     },
     /// More than this machine can hold.
-    #[error("{what} would take {needed:.1} GB, but only {available:.1} GB are free; {remedy}")]
-    TooBig {
-        /// What is too big.
-        what: &'static str,
-        /// Gigabytes needed.
-        needed: f64,
-        /// Gigabytes there are.
-        available: f64,
-        /// What to do.
-        remedy: &'static str,
-    },
+    #[error(transparent)]
+    TooBig(#[from] TooBig),
     /// Data that cannot be used.
     #[error(transparent)]
     Data(#[from] DataError),

@@ -70,7 +70,7 @@ pub fn fit(
     options.check(judge)?;
     let options = &options.lagged();
     data.check_memory(options.memory)?;
-    options.check_size(data)?;
+    options.check_size(data, data.inputs.len(), 1)?;
     let (outcome, ()) = judged::fit(&Full { data, options, observer }, data, judge, options)?;
     Ok(outcome)
 }
@@ -147,7 +147,7 @@ mod tests {
     fn what_cannot_fit_in_memory_is_refused_before_it_is_tried() {
         let mut long = data(0.1).train;
         long.records[0].rows.end = 1 << 50;
-        let refusal = options().check_size(&long).unwrap_err().to_string();
+        let refusal = options().check_size(&long, 2, 1).unwrap_err().to_string();
         assert!(refusal.contains("GB are free"), "{refusal}");
     }
 }

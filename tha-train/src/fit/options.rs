@@ -3,7 +3,7 @@
 use super::FitError;
 use crate::data::Dataset;
 use crate::host;
-use crate::solve;
+use crate::solve::{self, Solver};
 use tha_core::RangePolicy;
 
 /// How to fit.
@@ -38,6 +38,10 @@ const COPIES: f64 = 2.0;
 /// is predicted.
 const PER_SAMPLE: f64 = 2.0;
 const PER_OUTPUT: f64 = 6.0;
+/// Matrices of all inputs and lags squared that a fit holds at a time (3000 inputs, memory 1: 6.5 of them at the peak), and one
+/// more for every task over this many samples.
+const SQUARES: f64 = 6.0;
+const SQUARE_PER: f64 = 4096.0;
 /// Far beyond what pays; catches a slip of the finger.
 const FOLD_LIMIT: usize = 1000;
 
@@ -67,10 +71,9 @@ impl Options {
         Self { solve, ..self.clone() }
     }
 
-    /// Refuses what this machine cannot hold.
-    pub(super) fn check_size(&self, data: &Dataset) -> Result<(), FitError> {
-        let Some(available) = host::available_bytes() else { return Ok(()) };
-        let q = (data.inputs.len() * self.memory + 1) as f64;
+    /// Refuses what this machine cannot hold: `at_once` heads of `inputs` inputs each, fitted at the same time.
+    pub(crate) fn check_size(&self, data: &Dataset, inputs: usize, at_once: usize) -> Result<(), FitError> {
+        let q = (inputs as f64) * (self.memory as f64) + 1.0;
         let l = data.outputs.len() as f64;
         let rank = |k: usize| match k {
             0 => l,
@@ -79,24 +82,36 @@ impl Options {
                 .min(l * q.powi(k as i32))
                 .min(q.powi((self.solve.degree - k) as i32)),
         };
-        let components: f64 = (1..=self.solve.degree).map(|k| rank(k - 1) * rank(k)).sum();
+        let components = || (1..=self.solve.degree).map(|k| rank(k - 1) * rank(k));
+        let largest = components().fold(1.0, f64::max);
+        let components: f64 = components().sum();
         let (samples, parameters) = (data.len() as f64, q * components);
         // A large train is fitted with all windows in memory, and what stands left and right of every core.
         let whole = if parameters > solve::EXPLICIT as f64 { samples * (q + l * components) } else { 0.0 };
         let kept = COPIES * (samples * q).min(solve::KEPT as f64);
+        let tasks = (samples / SQUARE_PER).ceil().min(rayon::current_num_threads() as f64);
+        let squares = q
+            * q
+            * match self.solve.solver {
+                Solver::Ladder | Solver::Direct => SQUARES + tasks,
+                Solver::Als => SQUARES + 3.0 * largest * largest,
+                Solver::Mvmals => 2.0 * SQUARES * largest,
+            };
+        let at_once = at_once as f64;
         for (what, numbers, remedy) in [
             (
                 "fitting this many samples",
-                samples * (PER_SAMPLE + PER_OUTPUT * l) + kept + whole,
-                "use fewer samples, fewer inputs or a smaller --memory",
+                samples * (PER_SAMPLE + PER_OUTPUT * l) + at_once * (kept + whole),
+                "use fewer samples, inputs or --threads, or a smaller --memory",
+            ),
+            (
+                "the covariance of all inputs and lags",
+                at_once * squares,
+                "use fewer inputs, a smaller --memory, or heads of few inputs (--heads, --subset-size)",
             ),
             ("the model", parameters, "use a smaller --max-rank, --memory or --degree"),
         ] {
-            let needed = 8.0 * numbers;
-            if needed > available as f64 {
-                let (needed, available) = (needed / 1e9, available as f64 / 1e9);
-                return Err(FitError::TooBig { what, needed, available, remedy });
-            }
+            host::check_room(what, 8.0 * numbers, remedy)?;
         }
         Ok(())
     }

@@ -4,8 +4,8 @@ use super::chart::{Bar, Lines, Series, bars, heat, lines, short};
 use super::page::{Page, escape, figure, natural, table};
 use super::palette::{BLUE, GREEN, MUTED, PURPLE};
 use super::{Convergence, Report};
-use crate::analysis::mask::coverage;
 use nalgebra::DMatrix;
+use tha_core::build::ModelSpec;
 
 /// Bars of a chart over heads.
 const HEADS: usize = 40;
@@ -136,10 +136,7 @@ pub(super) fn heads(page: &mut Page, report: &Report<'_>) {
             }
         })
         .collect();
-    let (values, names) = binned(
-        coverage(spec.heads.iter().map(|head| (&head.inputs[..], f64::from(head.weight))), spec.inputs.len()),
-        spec.inputs.iter().map(|channel| channel.name.clone()).collect(),
-    );
+    let (values, names) = coverage(spec);
     let most = values.iter().fold(0.0, |m: f64, v| m.max(*v));
     page.cards(&[
         figure(
@@ -164,20 +161,24 @@ fn clipped(label: &str) -> String {
     label.chars().take(LONGEST - 1).chain(['…']).collect()
 }
 
-/// A matrix of at most 64 x 64 cells: the means over stretches of inputs.
-fn binned(values: DMatrix<f64>, names: Vec<String>) -> (DMatrix<f64>, Vec<String>) {
+/// The coverage of pairs of inputs in at most 64 x 64 cells, means over stretches of inputs where there are more, and the names
+/// where there are not.
+fn coverage(spec: &ModelSpec) -> (DMatrix<f64>, Vec<String>) {
     const CELLS: usize = 64;
-    let count = values.nrows();
-    if count <= CELLS {
-        return (values, names);
-    }
-    let size = count.div_ceil(CELLS);
+    let count = spec.inputs.len();
+    let size = count.div_ceil(CELLS).max(1);
     let cells = count.div_ceil(size);
-    let mean = |i: usize, j: usize| {
-        let (rows, columns) = (size.min(count - i * size), size.min(count - j * size));
-        values.view((i * size, j * size), (rows, columns)).mean()
-    };
-    (DMatrix::from_fn(cells, cells, mean), Vec::new())
+    let length = |cell: usize| size.min(count - cell * size) as f64;
+    let mut covered = DMatrix::zeros(cells, cells);
+    for head in &spec.heads {
+        let mut share = vec![0.0; cells];
+        head.inputs.iter().for_each(|&input| share[input / size] += length(input / size).recip());
+        for (i, j) in (0..cells).flat_map(|i| (0..cells).map(move |j| (i, j))) {
+            covered[(i, j)] += f64::from(head.weight) * share[i] * share[j];
+        }
+    }
+    let names = spec.inputs.iter().map(|channel| channel.name.clone());
+    (covered, if size == 1 { names.collect() } else { Vec::new() })
 }
 
 pub(super) fn size(page: &mut Page, report: &Report<'_>) {

@@ -68,7 +68,7 @@ impl<'a> Search<'a> {
                 break;
             }
         }
-        if self.rungs[LAST].is_empty() && complete && !self.failures.is_empty() {
+        if self.rungs.iter().flatten().all(|(_, trial)| trial.is_none()) && !self.failures.is_empty() {
             // Nothing worked: the cheapest setting says why.
             return Err(self.failures.swap_remove(0).1);
         }
