@@ -1,5 +1,7 @@
 //! Which columns of a file are inputs and which are outputs.
 
+use std::collections::{HashMap, HashSet};
+
 /// A choice of columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Columns {
@@ -37,16 +39,20 @@ pub(super) struct Chosen {
 impl Columns {
     /// Finds the columns in a header; the error is the finding and the remedy.
     pub(super) fn choose(&self, header: &[String]) -> Result<Chosen, String> {
-        for (i, name) in header.iter().enumerate() {
-            if header[..i].contains(name) {
-                return Err(format!("two columns are named '{name}'; rename one"));
-            }
+        let mut seen = HashSet::new();
+        if let Some(name) = header.iter().find(|name| !seen.insert(*name)) {
+            return Err(format!("two columns are named '{name}'; rename one"));
         }
-        let record = header.iter().position(|name| name == "record");
+        let mut records = (0..header.len()).filter(|&i| header[i].eq_ignore_ascii_case("record"));
+        let record = records.next();
+        if let (Some(first), Some(second)) = (record, records.next()) {
+            let (first, second) = (&header[first], &header[second]);
+            return Err(format!("the columns '{first}' and '{second}' both name the record; rename one"));
+        }
         let chosen = match self {
             Self::Patterns { inputs, outputs } => {
-                let inputs = matching(header, inputs, "input", "--inputs")?;
-                let outputs = matching(header, outputs, "output", "--outputs")?;
+                let inputs = matching(header, record, inputs, "input", "--inputs")?;
+                let outputs = matching(header, record, outputs, "output", "--outputs")?;
                 if let Some(&both) = inputs.iter().find(|column| outputs.contains(column)) {
                     return Err(format!(
                         "column '{}' is chosen as input and as output; narrow --inputs or --outputs",
@@ -55,34 +61,41 @@ impl Columns {
                 }
                 Chosen { inputs, outputs, record }
             }
-            Self::Named { inputs, outputs } => Chosen {
-                inputs: exact(header, inputs, "input")?,
-                outputs: exact(header, outputs, "output")?,
-                record,
-            },
+            Self::Named { inputs, outputs } => {
+                let (inputs, outputs) = (exact(header, inputs, "input")?, exact(header, outputs, "output")?);
+                // A model may have a channel of that name.
+                let record = record.filter(|column| !inputs.contains(column) && !outputs.contains(column));
+                Chosen { inputs, outputs, record }
+            }
         };
         Ok(chosen)
     }
 }
 
-fn matching(header: &[String], patterns: &[String], kind: &str, option: &str) -> Result<Vec<usize>, String> {
-    let matches = |pattern: &String, name: &String| name != "record" && glob(pattern, name);
+fn matching(
+    header: &[String],
+    record: Option<usize>,
+    patterns: &[String],
+    kind: &str,
+    option: &str,
+) -> Result<Vec<usize>, String> {
+    let matches = |pattern: &String, i: usize| Some(i) != record && glob(pattern, &header[i]);
     for pattern in patterns {
-        if !header.iter().any(|name| matches(pattern, name)) {
+        if !(0..header.len()).any(|i| matches(pattern, i)) {
             return Err(format!(
                 "no {kind} column: nothing matches '{pattern}' among {}; name the columns with {option}",
                 listed(header)
             ));
         }
     }
-    Ok((0..header.len()).filter(|&i| patterns.iter().any(|p| matches(p, &header[i]))).collect())
+    Ok((0..header.len()).filter(|&i| patterns.iter().any(|p| matches(p, i))).collect())
 }
 
 fn exact(header: &[String], names: &[String], kind: &str) -> Result<Vec<usize>, String> {
-    let find = |name: &String| header.iter().position(|column| column == name);
-    let missing: Vec<String> = names.iter().filter(|name| find(name).is_none()).cloned().collect();
+    let places: HashMap<&String, usize> = header.iter().enumerate().map(|(i, name)| (name, i)).collect();
+    let missing: Vec<String> = names.iter().filter(|name| !places.contains_key(name)).cloned().collect();
     if missing.is_empty() {
-        return Ok(names.iter().filter_map(find).collect());
+        return Ok(names.iter().map(|name| places[name]).collect());
     }
     Err(format!(
         "the model's {kind} {} missing among {}; rename the columns to the model's channels",
@@ -92,7 +105,7 @@ fn exact(header: &[String], names: &[String], kind: &str) -> Result<Vec<usize>, 
 }
 
 /// Names for a message, shortened when there are many.
-fn listed(names: &[String]) -> String {
+pub(crate) fn listed(names: &[String]) -> String {
     const SHOWN: usize = 8;
     let mut text = names.iter().take(SHOWN).map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
     if names.len() > SHOWN {
@@ -153,6 +166,19 @@ mod tests {
         assert_eq!(named.choose(&header).unwrap().inputs, [4, 2]);
         let patterns = Columns::Patterns { inputs: names("t,u?"), outputs: names("y1") };
         assert_eq!(patterns.choose(&header).unwrap().inputs, [2, 3, 4]);
+    }
+
+    #[test]
+    fn the_record_is_found_whatever_its_case() {
+        for name in ["record", "Record", "RECORD"] {
+            let all = Columns::Patterns { inputs: names("*u*"), outputs: names("y*") };
+            let chosen = all.choose(&names(&format!("{name},u1,y1"))).unwrap();
+            assert_eq!(chosen, Chosen { inputs: vec![1], outputs: vec![2], record: Some(0) });
+        }
+        let both = Columns::default().choose(&names("record,Record,u1,y1")).unwrap_err();
+        assert!(both.contains("'record' and 'Record'"), "{both}");
+        let named = Columns::Named { inputs: names("Record"), outputs: vec![] };
+        assert_eq!(named.choose(&names("Record,u1")).unwrap().record, None, "a model has this channel");
     }
 
     #[test]

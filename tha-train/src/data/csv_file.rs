@@ -8,32 +8,44 @@ use std::io::Read;
 pub(super) fn read(path: &str, text: impl Read, columns: &Columns) -> Result<Dataset, DataError> {
     let mut reader = csv::ReaderBuilder::new().buffer_capacity(1 << 18).from_reader(text);
     let header = header(path, &mut reader)?;
-    let chosen = columns.choose(&header).map_err(|finding| {
-        let finding = if header.len() == 1 && header[0].contains([';', '\t']) {
-            "one column only; separate the fields with commas".into()
-        } else {
-            finding
-        };
-        DataError::Header { path: path.into(), finding }
-    })?;
+    let chosen =
+        columns.choose(&header).map_err(|finding| DataError::Header { path: path.into(), finding })?;
 
     let mut u = vec![Vec::new(); chosen.inputs.len()];
     let mut y = vec![Vec::new(); chosen.outputs.len()];
     let mut records = Records::new(path);
     let mut row = csv::ByteRecord::new();
     // The reader says where it stood before a row, blank lines included. Where it stands after the row is exact, up to
-    // the line feed of a CRLF, which belongs to the next row; the header tells which it is.
+    // the line feed of a CRLF, which belongs to the next row; the header tells which it is. Of a row whose quotes hold line
+    // breaks the first line counts; a row that ends inside of quotes has no line feed of its own.
     let after_row = (reader.position().line() - 1).min(1);
-    let line_of = |before: u64, reader: &csv::Reader<_>| before.max(reader.position().line() - after_row);
+    let line_of = |before: u64, row: &csv::ByteRecord, reader: &csv::Reader<_>| {
+        let own = if row.as_slice().ends_with(b"\n") { 0 } else { after_row };
+        before.max(reader.position().line().saturating_sub(own + line_breaks(row.as_slice())))
+    };
     loop {
-        match reader.read_byte_record(&mut row) {
-            Ok(true) => {}
+        let read = reader.read_byte_record(&mut row);
+        let ragged = match &read {
+            Ok(true) => None,
             Ok(false) => break,
-            Err(error) => return Err(refused(path, error, |before| line_of(before, &reader))),
+            Err(error) => match error.kind() {
+                csv::ErrorKind::UnequalLengths { pos, .. } => pos.as_ref(),
+                _ => return Err(refused(path, &read.unwrap_err(), 0)),
+            },
+        };
+        let before = ragged.or(row.position()).map_or(0, csv::Position::line);
+        let line = line_of(before, &row, &reader);
+        if let Err(error) = read {
+            return Err(match row.iter().position(|field| field.contains(&b'\n')) {
+                Some(column) => open_quote(path, line, header.get(column)),
+                None => refused(path, &error, line),
+            });
         }
-        let line = line_of(row.position().map_or(0, csv::Position::line), &reader);
         for (positions, values) in [(&chosen.inputs, &mut u), (&chosen.outputs, &mut y)] {
             for (&column, values) in positions.iter().zip(values.iter_mut()) {
+                if row[column].contains(&b'\n') {
+                    return Err(open_quote(path, line, header.get(column)));
+                }
                 let value = number(&row[column]).map_err(|(finding, remedy)| DataError::Value {
                     path: path.into(),
                     line,
@@ -62,28 +74,86 @@ pub(super) fn read(path: &str, text: impl Read, columns: &Columns) -> Result<Dat
 }
 
 fn header(path: &str, reader: &mut csv::Reader<impl Read>) -> Result<Vec<String>, DataError> {
-    let header = reader.byte_headers().map_err(|error| refused(path, error, |line| line))?;
+    let header = reader.byte_headers().map_err(|error| refused(path, &error, 1))?;
     if header.is_empty() {
         return Err(DataError::Empty { path: path.into(), finding: "an empty file" });
     }
-    let text = |field: &[u8]| std::str::from_utf8(field).ok().map(|name| name.trim().to_owned());
-    let names: Option<Vec<String>> = header.iter().map(text).collect();
-    let names = names.filter(|names| !names.iter().any(|name| name.contains(char::is_control)));
-    names.ok_or_else(|| DataError::Header {
-        path: path.into(),
-        finding: "not text; expected comma-separated values with a header line".into(),
-    })
+    names(header).map_err(|finding| DataError::Header { path: path.into(), finding })
 }
 
-fn refused(path: &str, error: csv::Error, line_of: impl Fn(u64) -> u64) -> DataError {
+/// The names of the columns; the error is the finding and the remedy.
+fn names(header: &csv::ByteRecord) -> Result<Vec<String>, String> {
+    let bytes = header.as_slice();
+    if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") || is_wide(bytes) {
+        return Err("not UTF-8 but UTF-16; save the file as 'CSV UTF-8'".into());
+    }
+    let binary = |byte: &u8| byte.is_ascii_control() && !b"\t\r\n".contains(byte);
+    if bytes.iter().any(binary) {
+        return Err("not text; expected comma-separated values with a header line".into());
+    }
+    let name = |(i, field): (usize, &[u8])| {
+        let name = std::str::from_utf8(field).map_err(|_| {
+            let shown: String = String::from_utf8_lossy(field).chars().take(24).collect();
+            format!(
+                "the name of column {}, '{}', is not UTF-8 but perhaps Latin-1; save the file as 'CSV UTF-8', \
+                 or rename the column",
+                i + 1,
+                shown.escape_debug()
+            )
+        })?;
+        Ok(name.trim().to_owned())
+    };
+    let names: Vec<String> = header.iter().enumerate().map(name).collect::<Result<_, String>>()?;
+    if let [only] = &names[..]
+        && let Some(separator) = only.chars().find(|c| "\t;|".contains(*c))
+    {
+        let (kind, comma) = match separator {
+            '\t' => ("tabs", ""),
+            ';' => ("semicolons", ", and write decimals with a point"),
+            _ => ("bars", ""),
+        };
+        return Err(format!("one column only, with {kind} in it; separate the fields with commas{comma}"));
+    }
+    match names.iter().find(|name| name.contains(char::is_control)) {
+        Some(name) if name.contains('\t') => {
+            Err(format!("a tab in the name '{}'; separate the fields with commas", name.escape_debug()))
+        }
+        Some(name) => Err(format!(
+            "a line break in the name '{}'; write it on one line, and close its quotes",
+            name.chars().take(24).collect::<String>().escape_debug()
+        )),
+        None => Ok(names),
+    }
+}
+
+/// ASCII text in two bytes per character, without a byte order mark.
+fn is_wide(bytes: &[u8]) -> bool {
+    let zeros = bytes.iter().filter(|byte| **byte == 0).count();
+    let plain = bytes.iter().all(|byte| *byte == 0 || byte.is_ascii_graphic() || *byte == b' ');
+    plain && 3 * zeros > bytes.len()
+}
+
+fn line_breaks(bytes: &[u8]) -> u64 {
+    bytes.iter().filter(|byte| **byte == b'\n').count() as u64
+}
+
+/// A field of numbers that has a line break in it.
+fn open_quote(path: &str, line: u64, column: Option<&String>) -> DataError {
+    DataError::Value {
+        path: path.into(),
+        line,
+        column: column.cloned().unwrap_or_default(),
+        finding: "a quote that is not closed on this line".into(),
+        remedy: "close or remove it",
+    }
+}
+
+fn refused(path: &str, error: &csv::Error, line: u64) -> DataError {
     let path = path.into();
     match error.kind() {
-        csv::ErrorKind::UnequalLengths { pos, expected_len, len } => DataError::Ragged {
-            path,
-            line: line_of(pos.as_ref().map_or(0, csv::Position::line)),
-            found: *len,
-            expected: *expected_len,
-        },
+        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+            DataError::Ragged { path, line, found: *len, expected: *expected_len }
+        }
         csv::ErrorKind::Io(reason) => DataError::Unreadable { path, reason: crate::host::refusal(reason) },
         _ => DataError::Unreadable { path, reason: error.to_string() },
     }
@@ -162,6 +232,19 @@ mod tests {
     }
 
     #[test]
+    fn other_encodings_are_named() {
+        let refuse = |bytes: &[u8]| read("x.csv", bytes, &Columns::default()).unwrap_err().to_string();
+        let latin = refuse(b"u1,y_\xb0C\n1,2\n");
+        assert!(latin.contains("line 1: the name of column 2") && latin.contains("Latin-1"), "{latin}");
+        let little: Vec<u8> = "u1,y1\n1,2\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let big: Vec<u8> = "u1,y1\n1,2\n".encode_utf16().flat_map(u16::to_be_bytes).collect();
+        for (mark, text) in [(&b""[..], &little), (b"", &big), (b"\xff\xfe", &little), (b"\xfe\xff", &big)] {
+            let wide = refuse(&[mark, text].concat());
+            assert!(wide.contains("line 1: not UTF-8 but UTF-16; save"), "{wide}");
+        }
+    }
+
+    #[test]
     fn denormals_are_numbers() {
         assert_eq!(parse("u1,y1\n1.5e-323,2\n").unwrap().u[0][0], 1.5e-323);
     }
@@ -185,7 +268,21 @@ mod tests {
             ("u1,y1,u1\n1,2,3\n", "x.csv, line 1: two columns are named 'u1'"),
             ("a,b\n1,2\n", "x.csv, line 1: no input column"),
             ("u1,b\n1,2\n", "x.csv, line 1: no output column"),
-            ("u1;y1\n1;2\n", "x.csv, line 1: one column only; separate the fields with commas"),
+            (
+                "u1;y1\n1,5;2\n",
+                "x.csv, line 1: one column only, with semicolons in it; separate the fields with commas, and",
+            ),
+            (
+                "u1\ty1\n1\t2\n",
+                "x.csv, line 1: one column only, with tabs in it; separate the fields with commas",
+            ),
+            ("u1\tu2,y1\n1\t2,3\n", "x.csv, line 1: a tab in the name 'u1\\tu2'"),
+            ("u1,\"y1\nlevel\"\n1,2\n", "x.csv, line 1: a line break in the name 'y1\\nlevel'"),
+            ("u1,y1\n1,2\n3,\"4\n5,6\n7,8\n", "x.csv, line 3, column 'y1': a quote that is not closed"),
+            ("u1,y1\n1,2\n\n\n\"3,4\n5,6\n7,8\n", "x.csv, line 5, column 'u1': a quote that is not closed"),
+            ("u1,y1\r\n1,2\r\n\"3,4\r\n5,6\r\n7,8", "x.csv, line 3, column 'u1': a quote that is not closed"),
+            ("u1,t,y1\n1,\"a\nb\",2\n3,c,four\n", "x.csv, line 4, column 'y1': 'four'"),
+            ("u1,t,y1\n3,\"a\nb\",four\n", "x.csv, line 2, column 'y1': 'four'"),
             ("\u{0}\u{1}\u{2},x\n", "x.csv, line 1: not text"),
             ("record,u1,y1\n0,1,1\n1,1,1\n0,1,1\n", "x.csv, line 4, column 'record': record '0' comes back"),
         ] {
