@@ -8,7 +8,8 @@
 //! ```
 //!
 //! e0 is the RMS residual stored in the model. Where that is unknown (0), e0 is the rmse of the first `window` samples, and
-//! the alarm starts after them. O(l) per sample, no allocation; f32 with `libm::sqrtf`.
+//! the alarm starts after them. Inside, outputs are in units of their `scale`: squares of physical ones may leave the range of
+//! f32. O(l) per sample, no allocation; f32 with `libm::sqrtf`.
 
 use heapless::Vec;
 
@@ -35,6 +36,7 @@ impl Default for MonitorOptions {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Channel {
+    scale: f32,
     expected: f32,
     mean: f32,
     variance: f32,
@@ -59,7 +61,9 @@ impl<const OUTPUTS: usize> Monitor<OUTPUTS> {
         let needed = model.outputs().len();
         let mut channels = Vec::new();
         for output in model.outputs() {
-            let channel = Channel { expected: output.residual * output.residual, ..Channel::default() };
+            let residual = output.residual / output.scale;
+            let channel =
+                Channel { scale: output.scale, expected: residual * residual, ..Channel::default() };
             let full = CapacityError { capacity: "OUTPUTS", found: OUTPUTS, needed, needs: None };
             channels.push(channel).map_err(|_| full)?;
         }
@@ -79,6 +83,7 @@ impl<const OUTPUTS: usize> Monitor<OUTPUTS> {
         // The plain mean first, then the exponential one: no bias from an arbitrary start.
         let gain = 1.0 / self.samples.min(self.options.window) as f32;
         for (channel, (&yhat, &y)) in self.channels.iter_mut().zip(predicted.iter().zip(measured)) {
+            let (yhat, y) = (yhat / channel.scale, y / channel.scale);
             let error = (y - yhat) * (y - yhat);
             if !error.is_finite() || !y.is_finite() {
                 continue;
@@ -112,7 +117,7 @@ impl<const OUTPUTS: usize> Monitor<OUTPUTS> {
     /// Running root mean square error of output `channel`, physical units.
     #[must_use]
     pub fn rmse(&self, channel: usize) -> Option<f32> {
-        self.channels.get(channel).map(|channel| libm::sqrtf(channel.error))
+        self.channels.get(channel).map(|channel| channel.scale * libm::sqrtf(channel.error))
     }
 
     /// Running RMSE over the running standard deviation of the measured output `channel`; infinite while that is 0.

@@ -48,6 +48,26 @@ fn rmse_and_nrmse_are_those_of_the_last_window() {
     assert!(Monitor::<0>::new(&model, options).is_err());
 }
 
+/// Squares of 1e-30 and of 1e30 are no f32.
+#[test]
+fn the_figures_do_not_depend_on_the_unit() {
+    for unit in [1e-30_f32, 1.0, 1e30] {
+        let mut spec = random_spec(1, SIZE);
+        (spec.outputs[0].scale, spec.outputs[0].residual) = (unit, 0.1 * unit);
+        let bytes = flash(&spec);
+        let model = Model::parse(bytes.bytes()).unwrap();
+        let mut monitor = Monitor::<1>::new(&model, MonitorOptions::default()).unwrap();
+        let mut random = Random(2);
+        for _ in 0..2000 {
+            let y = noise(&mut random) * unit;
+            assert!(!monitor.update(&[y + 0.1 * unit * noise(&mut random)], &[y]), "{unit}");
+        }
+        let (rmse, nrmse) = (monitor.rmse(0).unwrap() / unit, monitor.nrmse(0).unwrap());
+        assert!((rmse - 0.1).abs() < 0.02 && (nrmse - 0.1).abs() < 0.02, "{unit}: {rmse} {nrmse}");
+        assert!((0..100).any(|_| monitor.update(&[unit], &[0.0])), "{unit}: a large error is drift");
+    }
+}
+
 #[test]
 fn the_alarm_is_quiet_without_drift_and_quick_with_it() {
     for residual in [0.1, 0.0] {

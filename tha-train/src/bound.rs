@@ -89,7 +89,7 @@ impl<'s> ErrorBound<'s> {
         };
         let (difference, gain) = (u - f64::from(channel.offset), f64::from(channel.gain));
         let error = UNIT * u.abs() * (1.0 + UNIT).powi(2) + gamma(2) * difference.abs();
-        Approximate { value: difference * gain, error: gain * error + UNDERFLOW }
+        Approximate { value: difference * gain, error: gain * (error + UNDERFLOW) + UNDERFLOW }
     }
 
     fn outputs(&self, x: impl Fn(usize, usize) -> Approximate) -> Vec<f64> {

@@ -199,7 +199,11 @@ impl<'m> Playback<'m> {
     /// The last sample as a line of comma-separated values.
     #[must_use]
     pub fn plain_line(&self) -> String {
-        let number = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.6}"));
+        let number = |value: Option<f64>| match value {
+            None => String::new(),
+            Some(value) if value == 0.0 || (1e-3..1e9).contains(&value.abs()) => format!("{value:.6}"),
+            Some(value) => format!("{value:.6e}"),
+        };
         let mut fields = vec![self.next.saturating_sub(1).to_string()];
         for points in &self.points {
             let last = points.back();

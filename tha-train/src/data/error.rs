@@ -82,6 +82,19 @@ pub enum DataError {
         /// What was found, and the remedy.
         finding: String,
     },
+    /// A column that moves too little for the 32-bit numbers of a model.
+    #[error(
+        "{origin}, column '{column}': its standard deviation {std:.1e} is too small for the 32-bit numbers of a model; \
+         use other units, in which it is near 1"
+    )]
+    Spread {
+        /// The file.
+        origin: String,
+        /// Column name.
+        column: String,
+        /// Standard deviation over the rows to be fitted.
+        std: f64,
+    },
     /// Fewer samples than memory.
     #[error(
         "{origin}: the longest record has {longest} samples, fewer than the memory of {memory}; \

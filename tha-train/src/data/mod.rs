@@ -16,8 +16,10 @@ mod split;
 mod write;
 
 pub use columns::Columns;
+pub(crate) use columns::listed;
 pub use error::DataError;
 pub use lag::{Lagged, Subset};
+pub(crate) use scaling::root_mean_square;
 pub use scaling::{InputMap, OutputMap, Scaling, eating_offset, mean_and_std};
 pub use source::Source;
 pub use split::Split;
@@ -76,16 +78,16 @@ impl Dataset {
         Ok(())
     }
 
-    /// What is odd but not wrong, one line each: inputs that never change.
+    /// What is odd but not wrong, one line each: channels that never change.
     pub fn warnings(&self) -> Vec<String> {
         let constant =
             |column: &&Vec<f64>| column.first().is_some_and(|first| column.iter().all(|v| v == first));
-        self.inputs
-            .iter()
-            .zip(&self.u)
-            .filter(|(_, column)| constant(column))
-            .map(|(name, _)| format!("{}: input '{name}' is constant and tells nothing", self.origin))
-            .collect()
+        let named = |names: &[String], columns: &[Vec<f64>], kind: &str, so: &str| -> Vec<String> {
+            let odd = names.iter().zip(columns).filter(|(_, column)| constant(column));
+            odd.map(|(name, _)| format!("{}: {kind} '{name}' is constant and {so}", self.origin)).collect()
+        };
+        let inputs = named(&self.inputs, &self.u, "input", "tells nothing");
+        [inputs, named(&self.outputs, &self.y, "output", "has no NRMSE and no R2")].concat()
     }
 
     /// What a device would have trouble with, one line each: channels whose offset eats the digits of f32.

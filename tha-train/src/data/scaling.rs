@@ -4,7 +4,7 @@
 //! They are rounded to f32 first and the fit sees the rounded values, so that the device, which has only those,
 //! computes with exactly the numbers the model was fitted with.
 
-use super::Dataset;
+use super::{DataError, Dataset};
 
 /// The map of an input from physical to standardised values.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -56,19 +56,25 @@ pub struct Scaling {
 const OFFSET_FROM: f64 = 3.0;
 /// A spread below this part of the mean cannot be told from rounding in f32.
 const UNRESOLVED: f64 = 1e-7;
-/// A spread below this is taken for none: its reciprocal is near the end of f32 (and denormals are not data).
-const VANISHING: f64 = 1e-30;
+/// A smaller spread is refused. Values of a thousandth of it are still normal numbers in f32, and its reciprocal is far from the
+/// largest.
+const SMALLEST: f64 = 1e-35;
 
 impl Scaling {
-    /// Mean and standard deviation over the given rows.
+    /// Mean and standard deviation over the given rows. Refuses a channel that moves too little for 32-bit numbers.
     ///
     /// Inputs are centred. Outputs are not, unless the mean is far from zero compared with the spread: a network minus
     /// a constant is a network of one rank more, and the constant 1 in x_t takes care of moderate means.
-    pub fn from_rows(data: &Dataset, rows: &[usize]) -> Self {
-        let spread = |column: &Vec<f64>| {
+    pub fn from_rows(data: &Dataset, rows: &[usize]) -> Result<Self, DataError> {
+        let spread = |(name, column): (&String, &Vec<f64>)| {
             let (mean, std) = mean_and_std(rows.iter().map(|&row| column[row]));
-            let constant = std < VANISHING || std <= UNRESOLVED * mean.abs();
-            (mean, if constant { None } else { Some(std) })
+            if std <= UNRESOLVED * mean.abs() {
+                return Ok((mean, None));
+            }
+            if std < SMALLEST {
+                return Err(DataError::Spread { origin: data.origin.clone(), column: name.clone(), std });
+            }
+            Ok((mean, Some(std)))
         };
         let input = |(mean, std): (f64, Option<f64>)| InputMap {
             offset: mean as f32,
@@ -78,19 +84,43 @@ impl Scaling {
             let far = mean.abs() > OFFSET_FROM * std.unwrap_or(0.0);
             OutputMap { offset: if far { mean as f32 } else { 0.0 }, scale: std.unwrap_or(1.0) as f32 }
         };
-        Self {
-            inputs: data.u.iter().map(spread).map(input).collect(),
-            outputs: data.y.iter().map(spread).map(output).collect(),
-        }
+        Ok(Self {
+            inputs: data
+                .inputs
+                .iter()
+                .zip(&data.u)
+                .map(|c| spread(c).map(input))
+                .collect::<Result<_, _>>()?,
+            outputs: data
+                .outputs
+                .iter()
+                .zip(&data.y)
+                .map(|c| spread(c).map(output))
+                .collect::<Result<_, _>>()?,
+        })
     }
 }
 
-/// Mean and population standard deviation, in two passes; zeros for no values.
+/// Mean and population standard deviation, in two passes; zeros for no values. A constant has exactly no deviation.
 pub fn mean_and_std(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
+    let first = values.clone().next().unwrap_or(0.0);
+    if values.clone().all(|v| v == first) {
+        return (first, 0.0);
+    }
+    let mean = values.clone().sum::<f64>() / values.clone().count() as f64;
+    (mean, root_mean_square(values.map(|v| v - mean)))
+}
+
+/// sqrt(mean v^2), of values of any size: their squares may leave the range of f64. Zero for no values.
+pub(crate) fn root_mean_square(values: impl Iterator<Item = f64> + Clone) -> f64 {
+    let largest = values.clone().fold(0.0, |most: f64, v| most.max(v.abs()));
+    if largest.is_infinite() {
+        return largest;
+    }
+    // A power of two, so that nothing is rounded.
+    let unit = f64::from_bits(largest.to_bits() & f64::INFINITY.to_bits()).max(f64::MIN_POSITIVE);
     let count = values.clone().count().max(1) as f64;
-    let mean = values.clone().sum::<f64>() / count;
-    let variance = values.map(|v| (v - mean).powi(2)).sum::<f64>() / count;
-    (mean, variance.sqrt())
+    unit * (values.map(|v| (v / unit).powi(2)).sum::<f64>() / count).sqrt()
 }
 
 /// A mean of this many standard deviations eats the digits of f32, which has 24 bits: what is left of the movement is known
@@ -116,7 +146,7 @@ mod tests {
         data.u[0] = values.clone();
         data.y[0] = values;
         let rows: Vec<usize> = (0..data.len()).collect();
-        let scaling = Scaling::from_rows(&data, &rows);
+        let scaling = Scaling::from_rows(&data, &rows).unwrap();
         (scaling.inputs[0], scaling.outputs[0])
     }
 
@@ -132,12 +162,27 @@ mod tests {
     }
 
     #[test]
-    fn constants_and_denormals_keep_their_unit() {
+    fn constants_keep_their_unit() {
         assert_eq!(scaled(vec![5.0; 4]).0, InputMap { offset: 5.0, gain: 1.0 });
         assert_eq!(scaled(vec![0.0; 4]).1, OutputMap { offset: 0.0, scale: 1.0 });
         assert_eq!(scaled(vec![5.0; 4]).1, OutputMap { offset: 5.0, scale: 1.0 });
-        assert_eq!(scaled(vec![1.5e-323, -1.5e-323, 0.0]).0, InputMap { offset: 0.0, gain: 1.0 });
         assert_eq!(scaled(vec![1e9, 1e9 + 1.0]).0.gain, 1.0, "f32 cannot resolve it");
+        assert_eq!(mean_and_std(std::iter::repeat_n(0.1, 100_000)), (0.1, 0.0), "no rounding of the sum");
+    }
+
+    #[test]
+    fn any_unit_that_32_bits_can_hold_is_standardised() {
+        for unit in [1e-34, 1e-30, 1e-10, 1.0, 1e10, 1e30, 1e36] {
+            let (input, output) = scaled(vec![-unit, unit]);
+            assert!((input.standardise(unit) - 1.0).abs() < 1e-6, "{unit}: {input:?}");
+            assert!((output.standardise(unit) - 1.0).abs() < 1e-6, "{unit}: {output:?}");
+        }
+        for unit in [1e-36, 1e-200, 1.5e-323] {
+            let mut data = counting(&[2]);
+            data.y[0] = vec![-unit, unit];
+            let refusal = Scaling::from_rows(&data, &[0, 1]).unwrap_err().to_string();
+            assert!(refusal.contains("column 'y1'") && refusal.contains("other units"), "{refusal}");
+        }
     }
 
     #[test]
@@ -153,7 +198,7 @@ mod tests {
     #[test]
     fn only_the_given_rows_count() {
         let data = counting(&[10]);
-        let scaling = Scaling::from_rows(&data, &[0, 2]);
+        let scaling = Scaling::from_rows(&data, &[0, 2]).unwrap();
         assert_eq!((scaling.inputs[0].offset, scaling.inputs[0].gain), (1.0, 1.0));
     }
 }

@@ -38,7 +38,7 @@ impl<'a> Material<'a> {
         memory: usize,
     ) -> Result<Self, FitError> {
         // All heads and folds share one standardisation, so that their sum is one model.
-        let scaling = Scaling::from_rows(data, rows);
+        let scaling = Scaling::from_rows(data, rows)?;
         let part = |split: Split| Part {
             fit: data.lagged(memory, &scaling, split.train),
             judge: data.lagged(memory, &scaling, split.validation),

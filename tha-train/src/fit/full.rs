@@ -24,7 +24,7 @@ impl Procedure for Full<'_> {
 
     fn choose(&self, rows: &[usize], held_out: HeldOut) -> Result<(Choice, ()), FitError> {
         let start = Instant::now();
-        let scaling = Scaling::from_rows(self.data, rows);
+        let scaling = Scaling::from_rows(self.data, rows)?;
         let samples = |rows: Vec<usize>| self.data.lagged(self.options.memory, &scaling, rows);
         let mut parts = Vec::new();
         for split in held_out.splits(self.data, rows)? {

@@ -103,9 +103,9 @@ pub(crate) fn short(value: f64) -> String {
     }
 }
 
-/// A number at an axis: as short as it can be.
-pub(super) fn tick(value: f64) -> String {
-    let text = short((value * 1e9).round() / 1e9);
+/// A number at an axis of this length: as short as it can be, and zero where it is only rounding.
+pub(super) fn tick(value: f64, span: f64) -> String {
+    let text = short(if value.abs() < 1e-9 * span { 0.0 } else { value });
     if text.contains('.') && !text.contains('e') {
         text.trim_end_matches('0').trim_end_matches('.').into()
     } else {
@@ -171,10 +171,13 @@ pub(crate) fn lines(mut plot: Lines<'_>) -> String {
             chart.draw_series([Rectangle::new([(left, -band), (right, band)], BAND.light.filled())])?;
         }
         let number = |v: &f64| {
+            if !log {
+                return tick(*v, high - low);
+            }
             // Half decades: two digits are enough.
             let power = 10_f64.powf(*v);
-            let digits = (1 - v.floor() as i32).clamp(0, 12) as usize;
-            if log { tick(format!("{power:.digits$}").parse().unwrap_or(power)) } else { tick(*v) }
+            let digits = (1.0 - v.floor()).clamp(0.0, 12.0) as usize;
+            tick(format!("{power:.digits$}").parse().unwrap_or(power), power)
         };
         grid(&mut chart.configure_mesh())
             .disable_x_mesh()
@@ -182,7 +185,7 @@ pub(crate) fn lines(mut plot: Lines<'_>) -> String {
             .y_desc(plot.y)
             .x_labels(8)
             .y_labels(6)
-            .x_label_formatter(&|v| tick(*v))
+            .x_label_formatter(&|v| tick(*v, right - left))
             .y_label_formatter(&number)
             .draw()?;
         for series in &plot.series {
@@ -286,7 +289,7 @@ pub(crate) fn heat(values: &nalgebra::DMatrix<f64>, names: &[String], most: f64,
         }
         let label = text(SMALL, MUTED, HPos::Left, VPos::Top);
         area.draw(&Text::new("0".to_owned(), (margin, y + 14), label.clone()))?;
-        area.draw(&Text::new(tick(most), (margin + step * 9 - 12, y + 14), label))?;
+        area.draw(&Text::new(tick(most, most), (margin + step * 9 - 12, y + 14), label))?;
         Ok(())
     })
 }

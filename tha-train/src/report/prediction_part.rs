@@ -109,9 +109,14 @@ pub(super) fn prediction(page: &mut Page, report: &Report<'_>, parts: &Compariso
 /// Tiles on top.
 pub(super) fn summary(page: &mut Page, report: &Report<'_>, parts: &Comparison) {
     let macs = report.model.parameters();
+    let metrics = &parts.metrics;
+    let nrmse = match metrics.without_nrmse.len() {
+        0 => "NRMSE, mean over outputs".to_owned(),
+        _ => format!("NRMSE, mean over {} of {} outputs", metrics.nrmse_outputs, metrics.outputs.len()),
+    };
     page.tiles(&[
         (short(parts.metrics.relative_residual), "relative residual"),
-        (short(parts.metrics.nrmse), "NRMSE, mean over outputs"),
+        (short(parts.metrics.nrmse), &nrmse),
         (report.model.spec().heads.len().to_string(), "heads"),
         (macs.to_string(), "parameters = multiply-accumulates per sample"),
         (format!("{:.1} kB", report.bytes as f64 / 1e3), "model file = flash"),

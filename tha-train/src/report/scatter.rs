@@ -102,7 +102,7 @@ impl Ranged for Decades {
 fn power(v: f64) -> String {
     let value = 10_f64.powf(v);
     let unit = 10_f64.powi(v.floor() as i32 - 2);
-    tick((value / unit).round() * unit)
+    tick((value / unit).round() * unit, value)
 }
 
 fn draw(area: &Area<'_>, panel: &Panel<'_>) -> Drawn {
