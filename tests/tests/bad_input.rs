@@ -4,6 +4,7 @@ mod refusals;
 
 use ndarray::{Array1, Array2, Array3};
 use refusals::{bench, refused};
+use std::io::Write as _;
 use tha_tests::Bench;
 
 #[test]
@@ -25,7 +26,9 @@ fn data() {
         ("short_records.csv", "record,u1,u2,y1\na,1,2,3\nb,1,2,3\nc,1,2,3\n"),
         ("returning.csv", "record,u1,u2,y1\n0,1,2,3\n1,1,2,3\n0,1,2,3\n"),
         ("twice.csv", "u1,u2,u2,y1\n1,2,3,4\n"),
-        ("semicolons.csv", "u1;u2;y1\n1;2;3\n"),
+        ("semicolons.csv", "u1;u2;y1\n1,5;2,5;3\n"),
+        ("tabs.csv", "u1\tu2\ty1\n1\t2\t3\n"),
+        ("broken_name.csv", "u1,u2,\"y1\nlevel\"\n1,2,3\n"),
         ("no_header.csv", "1,2,3\n4,5,6\n"),
         ("others.csv", "u1,u3,y1\n1,2,3\n1,2,3\n1,2,3\n"),
         ("no_outputs.csv", "u1,u2\n1,2\n3,4\n5,6\n"),
@@ -34,6 +37,10 @@ fn data() {
     ] {
         write(name, text.as_bytes());
     }
+    let rows: Vec<String> =
+        (2..=301).map(|line| if line == 6 { "1,\"2,3" } else { "1,2,3" }.into()).collect();
+    write("quote.csv", format!("u1,u2,y1\n{}\n", rows.join("\n")).as_bytes());
+    write("latin.csv", b"u1,u2,y1,T_\xb0C\n1,2,3,4\n");
     write("binary.csv", &[0, 159, 146, 150, 0, 10, 255, 254]);
     write("utf16.csv", &"u1,u2,y1\n1,2,3\n".encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>());
     std::fs::create_dir(bench.path("folder.csv")).unwrap();
@@ -58,10 +65,17 @@ fn data() {
         ("short_records.csv", "fewer than the memory of 2"),
         ("returning.csv", "returning.csv, line 4, column 'record'"),
         ("twice.csv", "twice.csv, line 1: two columns are named 'u2'"),
-        ("semicolons.csv", "separate the fields with commas"),
+        ("semicolons.csv", "line 1: one column only, with semicolons in it; separate the fields with commas"),
+        ("tabs.csv", "line 1: one column only, with tabs in it; separate the fields with commas"),
+        ("broken_name.csv", "line 1: a line break in the name 'y1\\nlevel'"),
+        ("quote.csv", "quote.csv, line 6, column 'u2': a quote that is not closed"),
+        (
+            "latin.csv",
+            "latin.csv, line 1: the name of column 4, 'T_\u{fffd}C', is not UTF-8 but perhaps Latin-1",
+        ),
         ("no_header.csv", "no_header.csv, line 1"),
         ("binary.csv", "binary.csv, line 1: not text"),
-        ("utf16.csv", "utf16.csv, line 1: not text"),
+        ("utf16.csv", "utf16.csv, line 1: not UTF-8 but UTF-16; save the file as 'CSV UTF-8'"),
         ("data.xlsx", "data.xlsx: unknown kind of data file"),
         ("plain", "plain: unknown kind of data file"),
         ("missing.npz", "missing.npz: cannot be read"),
@@ -74,6 +88,11 @@ fn data() {
         ("nan.npz", "array 'u', row 2, column u1: NaN"),
         ("rows.npz", "'y' has 2 rows, but 'u' has 3"),
         ("none.npz", "array 'u' is empty"),
+        ("absurd.npz", "absurd.npz: array 'u': "),
+        ("flat.npz", "array 'record' has not one column"),
+        ("--u absurd.npy --y y.npy", "absurd.npy: "),
+        ("--u endless.npy --y y.npy", "endless.npy: no header"),
+        ("--u nested.npy --y y.npy", "nested.npy: no header"),
         ("--u missing.npy --y y.npy", "missing.npy: cannot be read"),
         ("--u junk.npy --y y.npy", "junk.npy"),
         ("--u cut.npy --y y.npy", "cut.npy"),
@@ -119,6 +138,59 @@ fn data() {
     refused(&bench, &cases);
 }
 
+/// What the machine cannot hold, and what a model cannot, is refused before anything is computed.
+#[cfg(target_os = "linux")]
+#[test]
+fn sizes() {
+    let bench = bench();
+    let wide = |count: usize, value: &str| vec![value; count].join(",");
+    let names: Vec<String> = (1..=60_000).map(|i| format!("u{i}")).collect();
+    let rows: String = (0..12).map(|t| format!("{t},{}\n", wide(60_000, "1.5"))).collect();
+    std::fs::write(bench.path("wide.csv"), format!("y1,{}\n{rows}", names.join(","))).unwrap();
+    for (name, u, y) in [("tiny_u.csv", 1e-200, 1.0), ("tiny_y.csv", 1.0, 1e-200), ("huge.csv", 1e200, 1.0)] {
+        let row = |t: i32| format!("{:e},{:e}\n", u * f64::from(t * t % 7), y * f64::from(t * t % 5));
+        let rows: String = (0..40).map(row).collect();
+        std::fs::write(bench.path(name), format!("u1,y1\n{rows}")).unwrap();
+    }
+    let mut cases: Vec<(String, &str)> = Vec::new();
+    for (options, word) in [
+        ("", "the covariance of all inputs and lags would take"),
+        ("--solver als", "the covariance of all inputs and lags would take"),
+        ("--heads 2 --subset-size 60000", "the covariance of all inputs and lags would take"),
+        ("--heads 2 --subsets weighted", "the relevance of all inputs would take"),
+        ("--heads 2 --subsets adaptive", "the relevance of all inputs would take"),
+    ] {
+        cases.push((format!("tha-train fit wide.csv --out m.tha --memory 5 {options}"), word));
+    }
+    arrays(&bench);
+    for file in ["absurd.npz", "--u absurd.npy --y y.npy"] {
+        let word = "the array that its header describes would take 48000.0 GB, but only ";
+        cases.push((format!("tha-train fit {file} --out m.tha"), word));
+    }
+    cases.push((
+        "tha-train tune wide.csv --out tuned".into(),
+        "the covariance of all inputs and lags would take",
+    ));
+    let memory = "--memory 2 --degree 2 --out m.tha";
+    for options in ["", "--heads 1 --subset-size 1", "--folds 2"] {
+        cases.push((
+            format!("tha-train fit tiny_u.csv {memory} {options}"),
+            "tiny_u.csv, column 'u1': its standard",
+        ));
+        cases.push((
+            format!("tha-train fit tiny_y.csv {memory} {options}"),
+            "tiny_y.csv, column 'y1': its standard",
+        ));
+        cases.push((
+            format!("tha-train fit huge.csv {memory} {options}"),
+            "huge.csv, line 3, column 'u1': 1e200",
+        ));
+    }
+    refused(&bench, &cases);
+    // Heads of few inputs are no matter of size.
+    bench.ok("tha-train fit wide.csv --out m.tha --memory 1 --degree 2 --heads 2 --subset-size 2 -q");
+}
+
 /// Malformed NumPy files; `u.npy` and `y.npy` are good.
 fn arrays(bench: &Bench) {
     let u = Array2::from_shape_fn((3, 2), |(t, i)| (3 * t + i) as f64);
@@ -131,6 +203,15 @@ fn arrays(bench: &Bench) {
     std::fs::write(bench.path("empty.npz"), "").unwrap();
     let whole = std::fs::read(bench.path("u.npy")).unwrap();
     std::fs::write(bench.path("cut.npy"), &whole[..whole.len() - 8]).unwrap();
+    // Headers that claim what nobody has: of the array, of their own length, and of the depth of their nesting.
+    let header = |text: &str| {
+        let length = u16::try_from(text.len() + 1).unwrap().to_le_bytes();
+        [b"\x93NUMPY\x01\x00", &length[..], text.as_bytes(), b"\n"].concat()
+    };
+    let claim = header("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000, 3)}");
+    std::fs::write(bench.path("absurd.npy"), &claim).unwrap();
+    std::fs::write(bench.path("endless.npy"), b"\x93NUMPY\x02\x00\xff\xff\xff\xff{").unwrap();
+    std::fs::write(bench.path("nested.npy"), header(&"(".repeat(60_000))).unwrap();
     let mut nan = u.clone();
     nan[[1, 0]] = f64::NAN;
     let three = Array2::from_elem((3, 3), 1.0);
@@ -155,6 +236,15 @@ fn arrays(bench: &Bench) {
     archive("no_y.npz", &|to| to.add_array("u", &u).unwrap());
     archive("cube.npz", &|to| to.add_array("u", &Array3::<f64>::zeros((3, 2, 2))).unwrap());
     archive("bool.npz", &|to| to.add_array("u", &Array2::from_elem((3, 2), true)).unwrap());
+    archive("flat.npz", &|to| {
+        to.add_array("u", &u).unwrap();
+        to.add_array("y", &y).unwrap();
+        to.add_array("Record", &Array2::<f64>::zeros((3, 0))).unwrap();
+    });
+    let mut absurd = zip::ZipWriter::new(std::fs::File::create(bench.path("absurd.npz")).unwrap());
+    absurd.start_file("u.npy", zip::write::SimpleFileOptions::default()).unwrap();
+    absurd.write_all(&claim).unwrap();
+    absurd.finish().unwrap();
     let whole = std::fs::read(bench.path("good.npz")).unwrap();
     std::fs::write(bench.path("cut.npz"), &whole[..whole.len() / 2]).unwrap();
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use tha_core::{Model, State, push};
 use tha_firmware_sim::model_file::ModelFile;
-use tha_tests::{Bench, root};
+use tha_tests::{Bench, root, value};
 use tha_train::data::Source;
 
 const MAIN_C: &str = r#"
@@ -135,4 +135,38 @@ fn from_data_to_the_same_bits_in_c_and_rust() {
         .unwrap();
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     assert!(fed(&target.join("debug/exported"), &input) == expected, "the Rust program gives other bits");
+}
+
+/// Whatever 32-bit numbers can hold, in files, models and streams, gives the same model: units do not matter.
+#[test]
+fn units_do_not_matter() {
+    let bench = Bench::new(env!("CARGO_BIN_EXE_tests-train"), env!("CARGO_BIN_EXE_tests-simulate"));
+    bench.ok(
+        "tha-train synth --kind volterra --memory 2 --degree 2 --samples 300 --test-samples 100 --out . -q",
+    );
+    for unit in [1e-34, 1e-30, 1e30, 1e35] {
+        for file in ["train.csv", "test.csv"] {
+            let text = std::fs::read_to_string(bench.path(file)).unwrap();
+            let (head, rows) = text.split_once('\n').unwrap();
+            let scaled = |field: &str| format!("{:e}", unit * field.parse::<f64>().unwrap());
+            let row = |row: &str| row.split(',').map(scaled).collect::<Vec<_>>().join(",") + "\n";
+            let rows: String = rows.lines().map(row).collect();
+            std::fs::write(bench.path(&format!("unit_{file}")), format!("{head}\n{rows}")).unwrap();
+        }
+        bench.ok("tha-train fit unit_train.csv --memory 2 --degree 2 --out m.tha --report r.html -q");
+        let json = |line: &str| serde_json::from_str::<serde_json::Value>(&bench.ok(line)).unwrap();
+        let nrmse = value(&json("tha-train evaluate m.tha unit_test.csv --json -q")["nrmse"]);
+        assert!(nrmse < 0.03, "{unit}: {nrmse}");
+        bench.ok("tha-train predict m.tha unit_test.csv --out p.csv -q");
+        let prediction = std::fs::read_to_string(bench.path("p.csv")).unwrap();
+        let largest = prediction.lines().filter_map(|line| line.parse::<f64>().ok()).fold(0.0, f64::max);
+        assert!((0.5..50.0).contains(&(largest / unit)), "{unit}: {largest}");
+        let run = json("tha-firmware-sim run m.tha unit_test.csv --target host --json");
+        assert_eq!(run["ok"], true, "{unit}: {run}");
+        assert!(value(&run["max_abs_error"]) < 1e-5 * unit, "{unit}: {run}");
+        let watched = bench.ok("tha-firmware-sim watch m.tha unit_test.csv --plain");
+        let last: Vec<f64> =
+            watched.lines().last().unwrap().split(',').filter_map(|field| field.parse().ok()).collect();
+        assert!((last[1] - last[2]).abs() < 0.2 * unit && last[1] != 0.0, "{unit}: {last:?}");
+    }
 }

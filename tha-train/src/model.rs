@@ -8,6 +8,7 @@ use crate::host::refusal;
 use crate::metrics::Metrics;
 use crate::tt::{Core, TensorTrain};
 use nalgebra::DMatrix;
+use serde::Serialize;
 use std::path::Path;
 use tha_core::build::{self, BuildError, Head, InputChannel, ModelSpec, OutputChannel, Provenance};
 use tha_core::{NonFinitePolicy, ParseError, RangePolicy};
@@ -43,8 +44,18 @@ pub struct Model {
     trains: Vec<TensorTrain>,
 }
 
-/// Rows that are predicted together: their lag windows fit a cache.
+/// Rows that are predicted together: their lag windows fit a cache. Wide windows come in fewer rows, of so many entries in all.
 const BLOCK: usize = 4096;
+const ENTRIES: usize = 1 << 23;
+
+/// An input that leaves its training range.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OutOfRange {
+    /// Its name.
+    pub input: String,
+    /// The part of the samples that lies outside.
+    pub share: f64,
+}
 
 impl Model {
     /// A model from its parts.
@@ -108,7 +119,9 @@ impl Model {
     /// [`Model::columns`], and each row must have M-1 rows of its record before it.
     pub fn predict(&self, data: &Dataset, rows: &[usize]) -> DMatrix<f64> {
         let mut prediction = DMatrix::zeros(rows.len(), self.spec.outputs.len());
-        for (block, rows) in rows.chunks(BLOCK).enumerate() {
+        let widest = self.spec.heads.iter().map(|head| head.inputs.len()).max().unwrap_or(1);
+        let size = (ENTRIES / (widest * self.spec.memory + 1)).clamp(1, BLOCK);
+        for (block, rows) in rows.chunks(size).enumerate() {
             let mut sum = DMatrix::zeros(rows.len(), self.spec.outputs.len());
             for (head, train) in self.spec.heads.iter().zip(&self.trains) {
                 sum += train.evaluate(&self.windows(data, &head.inputs, rows)) * f64::from(head.weight);
@@ -117,7 +130,7 @@ impl Model {
                 let map = OutputMap { offset: channel.offset, scale: channel.scale };
                 column.apply(|value| *value = map.restore(*value));
             }
-            prediction.rows_mut(block * BLOCK, rows.len()).copy_from(&sum);
+            prediction.rows_mut(block * size, rows.len()).copy_from(&sum);
         }
         prediction
     }
@@ -130,6 +143,18 @@ impl Model {
     /// Compares the prediction with the outputs of the data at some rows.
     pub fn evaluate_at(&self, data: &Dataset, rows: &[usize]) -> Metrics {
         Metrics::new(&self.output_names(), &data.outputs_at(rows), &self.predict(data, rows))
+    }
+
+    /// The inputs of the data that leave their training range, in the model's order.
+    pub fn out_of_range(&self, data: &Dataset) -> Vec<OutOfRange> {
+        let outside = |channel: &InputChannel, column: &Vec<f64>| {
+            // The range was rounded to f32, and so are the values: those of the training data are inside.
+            let count =
+                column.iter().filter(|v| !(channel.low..=channel.high).contains(&(**v as f32))).count();
+            OutOfRange { input: channel.name.clone(), share: count as f64 / column.len().max(1) as f64 }
+        };
+        let all = self.spec.inputs.iter().zip(&data.u).map(|(channel, column)| outside(channel, column));
+        all.filter(|input| input.share > 0.0).collect()
     }
 
     /// Standardised lag windows of a head's inputs, clamped where the model says so.

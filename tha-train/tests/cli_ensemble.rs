@@ -441,3 +441,18 @@ fn every_output_finds_its_own_inputs() {
         assert!(expected == std::fs::read(folder.path().join("m.tha")).unwrap(), "{more}");
     }
 }
+
+#[test]
+fn fewer_heads_than_asked_for_are_explained() {
+    let folder = synth("--channels 3 --samples 300");
+    let asked = "--heads 1000 --subset-size 2";
+    let report = fit(asked, folder.path());
+    assert_eq!((&report["heads_asked"], &report["ensemble"]["heads_before"]), (&1000.into(), &3.into()));
+    assert!(fit("--heads 3 --subset-size 2", folder.path())["heads_asked"].is_null());
+    let words = tha(&[&FIT[..], &asked.split(' ').collect::<Vec<_>>()].concat(), folder.path()).stdout;
+    let words = String::from_utf8_lossy(&words);
+    assert!(
+        words.contains("3 heads of the 1000 asked for: the inputs have no more distinct subsets"),
+        "{words}"
+    );
+}

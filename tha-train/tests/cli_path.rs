@@ -95,6 +95,11 @@ fn records_warm_up_on_their_own() {
     let prediction = text(&bench.read("p.csv"));
     let empty: Vec<bool> = prediction.lines().skip(1).map(|line| line == "\"\"").collect();
     assert_eq!(empty, [true, true, false, true, true, true, true, false, false]);
+    for name in ["Record", " RECORD "] {
+        bench.write("r2.csv", text(&bench.read("r.csv")).replace("record", name));
+        bench.ok("predict m.tha r2.csv --out p2.csv -q");
+        assert_eq!(text(&bench.read("p2.csv")), prediction, "{name}");
+    }
 }
 
 #[test]
@@ -202,4 +207,88 @@ fn numpy_files_work_as_csv_does() {
     assert_eq!(bench.ok("evaluate csv.tha --u u.npy --y y.npy --json"), expected);
     bench.ok("predict csv.tha --u u.npy --out p.csv -q");
     assert_eq!(text(&bench.read("p.csv")).lines().count(), 301);
+}
+
+#[test]
+fn a_constant_output_does_not_leave_the_totals_in_silence() {
+    let bench = Bench::new();
+    let file = |constant: f64| {
+        let row = |t: i32| format!("{},{},{constant}\n", f64::from(t).sin(), 2.0 * f64::from(t).sin());
+        format!("u1,y1,y2\n{}", (0..60).map(row).collect::<String>())
+    };
+    bench.write("train.csv", file(1.0).replacen(",1\n", ",1.5\n", 20));
+    bench.write("test.csv", file(1001.0));
+    bench.ok("fit train.csv --out m.tha --memory 1 --degree 1 -q");
+    let figures = bench.json("evaluate m.tha test.csv");
+    assert_eq!(figures["without_nrmse"], serde_json::json!(["y2"]));
+    assert_eq!(figures["nrmse_outputs"], 1);
+    assert!(figures["outputs"][1]["nrmse"].is_null() && figures["outputs"][1]["r2"].is_null(), "{figures}");
+    assert!(number(&figures, "/outputs/1/rmse") > 990.0 && number(&figures, "/rmse") > 700.0, "{figures}");
+    assert!(number(&figures, "/relative_residual") > 0.9, "{figures}");
+    let said = bench.ok("evaluate m.tha test.csv");
+    assert!(said.contains("NRMSE and R2 over 1 of 2 outputs; constant and without them: 'y2'"), "{said}");
+
+    // No output has a figure: the total is none, and the choice on such samples still works.
+    bench.ok("fit train.csv --outputs y2 --out c.tha --memory 1 --degree 2 -q");
+    assert!(bench.json("evaluate c.tha test.csv")["nrmse"].is_null());
+    for judge in [
+        "--val test.csv",
+        "--folds 2",
+        "--heads 1 --subset-size 1",
+        "--val test.csv --heads 1 --subset-size 1",
+    ] {
+        let fit = bench.json(&format!("fit test.csv --outputs y* --out c.tha --memory 2 --degree 2 {judge}"));
+        assert_eq!(fit["val"]["without_nrmse"], serde_json::json!(["y2"]), "{judge}");
+        assert!(number(&fit, "/val/nrmse/0") < 1e-3, "{judge}: {fit}");
+    }
+}
+
+#[test]
+fn inputs_outside_of_the_training_range_are_named() {
+    let bench = Bench::new();
+    bench.ok("synth --kind volterra --memory 2 --degree 2 --samples 300 --test-samples 100 --out data");
+    bench.ok("fit data/train.csv --out m.tha --memory 2 --degree 2 -q");
+    let (csv, none) = (text(&bench.read("data/train.csv")), serde_json::json!([]));
+    assert_eq!(bench.json("evaluate m.tha data/train.csv")["out_of_range"], none, "the training data itself");
+    assert!(bench.run("evaluate m.tha data/train.csv").stderr.is_empty());
+    // The second input in thousandths, but for one sample of 0.
+    let row = |(t, line): (usize, &str)| {
+        let fields: Vec<&str> = line.split(',').collect();
+        let other = if t == 5 { 0.0 } else { 1e3 * (5.0 + fields[1].parse::<f64>().unwrap().abs()) };
+        format!("{},{other},{}\n", fields[0], fields[2])
+    };
+    let rows: String = csv.lines().skip(1).enumerate().map(row).collect();
+    bench.write("units.csv", format!("u1,u2,y1\n{rows}"));
+    for command in ["evaluate m.tha units.csv", "predict m.tha units.csv --out p.csv"] {
+        let found = &bench.json(command)["out_of_range"];
+        assert_eq!(found.as_array().unwrap().len(), 1, "{found}");
+        assert_eq!(found[0]["input"], "u2");
+        assert!((number(found, "/0/share") - 299.0 / 300.0).abs() < 1e-12, "{found}");
+        let said = text(&bench.run(command).stderr);
+        assert!(
+            said.contains("warning: units.csv: 1 input outside of the training range: 'u2' in 99.67 %")
+                && said.contains("units"),
+            "{said}"
+        );
+    }
+    let fit = bench.json("fit data/train.csv --val units.csv --out v.tha --memory 2 --degree 2");
+    assert_eq!(fit["out_of_range"][0]["input"], "u2");
+}
+
+#[test]
+fn validating_on_the_training_data_is_a_warning() {
+    let bench = Bench::new();
+    bench.ok("synth --kind volterra --memory 2 --degree 2 --samples 200 --out data");
+    let train = text(&bench.read("data/train.csv"));
+    bench.write("copy.csv", train.replace('\n', "\r\n"));
+    for (file, warned) in [("data/train.csv", true), ("copy.csv", true), ("data/test.csv", false)] {
+        let output = bench.run(&format!("fit data/train.csv --val {file} --out m.tha --memory 2 --degree 2"));
+        assert_eq!(output.status.code(), Some(0));
+        let said = text(&output.stderr);
+        assert_eq!(
+            said.contains(&format!("warning: --val {file}: these are the training samples")),
+            warned,
+            "{said}"
+        );
+    }
 }

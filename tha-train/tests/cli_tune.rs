@@ -235,3 +235,21 @@ fn bad_input_is_refused_before_anything_is_written() {
     }
     assert!(bench.files() == before && !bench.path("tune").exists());
 }
+
+#[test]
+fn a_constant_output_is_named() {
+    let bench = Bench::new();
+    let row = |t: i32| format!("{},{}\n", f64::from(t).sin(), if t < 70 { t % 5 } else { 3 });
+    let rows: String = (0..100).map(row).collect();
+    bench.write("d.csv", format!("u1,y1\n{rows}"));
+    let output = bench.run("tune d.csv --trials 5 --out t");
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("d.csv: in the validation samples the output 'y1' is constant")
+            && !said.contains("budget"),
+        "{said}"
+    );
+    // The first samples move.
+    bench.ok("tune d.csv --max-degree 1 --max-memory 2 --trials 60 --folds 2 --out t -q");
+}

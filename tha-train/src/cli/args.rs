@@ -135,6 +135,19 @@ impl JudgeArgs {
         }
     }
 
+    /// What is odd about the data, and about validating on it.
+    pub fn warnings(&self, data: &Dataset, validation: Option<&Dataset>) -> Vec<String> {
+        let mut warnings = [data.warnings(), data.device_warnings()].concat();
+        if let Some(validation) = validation.filter(|other| other.fingerprint() == data.fingerprint()) {
+            warnings.push(format!(
+                "--val {}: these are the training samples, so the validation figures say nothing about others; \
+                 give another recording, or leave --val out",
+                validation.origin
+            ));
+        }
+        warnings
+    }
+
     /// The judge, with the data that [`JudgeArgs::read`] gave.
     pub fn judge<'a>(&self, validation: Option<&'a Dataset>) -> Judge<'a> {
         match (validation, self.folds) {

@@ -2,9 +2,10 @@
 
 use super::args::{DataArgs, Speech, Threads};
 use super::error::CliError;
-use super::speak::{self, Progress, figure};
+use super::speak::{self, Progress, figure, out_of_range_in_words};
 use crate::metrics::Metrics;
-use crate::model::Model;
+use crate::model::{Model, OutOfRange};
+use serde::Serialize;
 use std::path::PathBuf;
 
 /// Compare a model's prediction with recorded outputs.
@@ -29,11 +30,22 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let model = Model::read(&args.model)?;
     let data = args.data.source()?.read(&model.columns(true))?;
     data.check_memory(model.spec().memory)?;
-    let progress = Progress::new(args.speech, data.warnings());
+    let out_of_range = model.out_of_range(&data);
+    let warnings = [data.warnings(), out_of_range_in_words(&data.origin, &out_of_range)].concat();
+    let progress = Progress::new(args.speech, warnings);
     let metrics = model.evaluate(&data);
     progress.done();
-    speak::result(args.speech.json, &metrics, || words(&metrics));
+    let report = Report { metrics: &metrics, out_of_range: &out_of_range };
+    speak::result(args.speech.json, &report, || words(&metrics));
     Ok(())
+}
+
+/// The JSON object of an evaluation.
+#[derive(Serialize)]
+struct Report<'a> {
+    #[serde(flatten)]
+    metrics: &'a Metrics,
+    out_of_range: &'a [OutOfRange],
 }
 
 fn words(metrics: &Metrics) -> String {
@@ -44,5 +56,6 @@ fn words(metrics: &Metrics) -> String {
         rows.push(row(&o.name, [o.relative_residual, o.rmse, o.nrmse, o.r2]));
     }
     rows.push(row("total", [metrics.relative_residual, metrics.rmse, metrics.nrmse, metrics.r2]));
-    format!("{}{} samples scored", speak::table(&rows), metrics.samples)
+    let left_out = metrics.left_out().map_or_else(String::new, |text| text + "\n");
+    format!("{}{left_out}{} samples scored", speak::table(&rows), metrics.samples)
 }

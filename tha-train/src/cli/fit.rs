@@ -4,12 +4,13 @@ use super::args::{ColumnArgs, DataArgs, JudgeArgs, Replace, Speech, Threads};
 use super::error::CliError;
 use super::fit_report::{self, Course};
 use super::interrupt;
-use super::speak::{self, Progress, figure};
+use super::speak::{self, Progress, figure, out_of_range_in_words};
 use super::subsets::strategy;
 use crate::ensemble::{self, Combine, Strategy, Summary};
 use crate::fit::{self, HeadReport, Options, Outcome};
 use crate::host;
 use crate::metrics::Metrics;
+use crate::model::OutOfRange;
 use crate::output::{self, Kind, Staging};
 use crate::solve::{self, Decay, Observer, Ridge, Solver};
 use serde::Serialize;
@@ -241,7 +242,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let validation = args.judge.read(&data)?;
     data.check_memory(args.memory)?;
 
-    let progress = Progress::new(args.speech, [data.warnings(), data.device_warnings()].concat());
+    let progress = Progress::new(args.speech, args.judge.warnings(&data, validation.as_ref()));
     let watch = Watch { progress: &progress, course: Course::default() };
     let judge = args.judge.judge(validation.as_ref());
     let (outcome, summary) = match args.ensemble(&data.inputs)? {
@@ -252,6 +253,11 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
             (fit, Some(summary))
         }
     };
+    let out_of_range = validation.map_or_else(Vec::new, |data| {
+        let found = outcome.model.out_of_range(&data);
+        out_of_range_in_words(&data.origin, &found).into_iter().for_each(|text| progress.warning(text));
+        found
+    });
     let bytes = outcome.model.to_bytes()?;
     if interrupt::requested() {
         return Err(CliError::Interrupted);
@@ -267,7 +273,11 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     }
     staging.commit()?;
     progress.done();
-    let report = Report::new(&outcome, summary, bytes.len(), start);
+    let mut report = Report::new(&outcome, summary, bytes.len(), start);
+    report.out_of_range = out_of_range;
+    report.heads_asked = args.heads.filter(|&asked| {
+        report.ensemble.as_ref().is_some_and(|summary| asked > summary.heads_before + summary.failed.len())
+    });
     speak::summary(speech, &report, || words(args, &outcome, &report));
     Ok(())
 }
@@ -332,6 +342,10 @@ struct Report<'a> {
     peak_rss_mb: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ensemble: Option<Summary>,
+    /// Heads that were asked for, where there are fewer distinct subsets than that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    heads_asked: Option<usize>,
+    out_of_range: Vec<OutOfRange>,
 }
 
 /// Figures on some samples, one entry per output where there are brackets.
@@ -341,6 +355,7 @@ struct Part {
     nrmse: Vec<f64>,
     rmse: Vec<f64>,
     samples: usize,
+    without_nrmse: Vec<String>,
 }
 
 impl From<&Metrics> for Part {
@@ -350,6 +365,7 @@ impl From<&Metrics> for Part {
             nrmse: metrics.outputs.iter().map(|output| output.nrmse).collect(),
             rmse: metrics.outputs.iter().map(|output| output.rmse).collect(),
             samples: metrics.samples,
+            without_nrmse: metrics.without_nrmse.clone(),
         }
     }
 }
@@ -366,6 +382,8 @@ impl<'a> Report<'a> {
             seconds: start.elapsed().as_secs_f64(),
             peak_rss_mb: host::peak_rss_mb(),
             ensemble,
+            heads_asked: None,
+            out_of_range: Vec::new(),
         }
     }
 }
@@ -384,6 +402,9 @@ fn words(args: &Args, outcome: &Outcome, report: &Report<'_>) -> String {
     let head = ["", "samples", "relative residual", "RMSE", "NRMSE", "R2"].map(String::from).to_vec();
     let rows = [head, row("training", &outcome.train), row("validation", &outcome.validation)];
     let mut text = speak::table(&rows);
+    for (name, metrics) in [("training", &outcome.train), ("validation", &outcome.validation)] {
+        text += &metrics.left_out().map_or_else(String::new, |left_out| format!("{name}: {left_out}\n"));
+    }
     let shape = match &report.ensemble {
         None => {
             let ranks: Vec<String> = outcome.heads[0].ranks.iter().map(ToString::to_string).collect();
@@ -392,6 +413,15 @@ fn words(args: &Args, outcome: &Outcome, report: &Report<'_>) -> String {
         Some(summary) => {
             for failure in &summary.failed {
                 text += &format!("left out: head on {}: {}\n", failure.inputs.join(" "), failure.reason);
+            }
+            if let Some(asked) = report.heads_asked {
+                let why = match args.subsets.as_deref() {
+                    Some("covering") => "they cover every set of inputs",
+                    Some(given) if given.starts_with("file:") => "--subsets lists no more",
+                    _ => "the inputs have no more distinct subsets of this size",
+                };
+                let made = summary.heads_before + summary.failed.len();
+                text += &format!("{made} heads of the {asked} asked for: {why}\n");
             }
             if summary.heads_before > outcome.heads.len() {
                 text += &format!(

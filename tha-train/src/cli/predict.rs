@@ -3,7 +3,7 @@
 use super::args::{DataArgs, Replace, Speech, Threads};
 use super::error::CliError;
 use super::interrupt;
-use super::speak::{self, Progress};
+use super::speak::{self, Progress, out_of_range_in_words};
 use crate::data::write_csv;
 use crate::model::Model;
 use crate::output::{self, Kind, Staging};
@@ -41,7 +41,9 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let model = Model::read(&args.model)?;
     let data = args.data.source()?.read(&model.columns(false))?;
     data.check_memory(model.spec().memory)?;
-    let progress = Progress::new(args.speech, data.warnings());
+    let out_of_range = model.out_of_range(&data);
+    let warnings = [data.warnings(), out_of_range_in_words(&data.origin, &out_of_range)].concat();
+    let progress = Progress::new(args.speech, warnings);
 
     let rows = data.scored_rows(model.spec().memory);
     let prediction = model.predict(&data, &rows);
@@ -67,7 +69,13 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     staging.commit()?;
     progress.done();
     let out = args.out.display().to_string();
-    let object = json!({ "out": out, "columns": names, "samples": data.len(), "predicted": rows.len() });
+    let object = json!({
+        "out": out,
+        "columns": names,
+        "samples": data.len(),
+        "predicted": rows.len(),
+        "out_of_range": out_of_range,
+    });
     speak::summary(speech, &object, || format!("{out}: {} of {} samples predicted", rows.len(), data.len()));
     Ok(())
 }

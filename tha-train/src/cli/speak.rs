@@ -2,6 +2,7 @@
 
 use super::args::Speech;
 use super::surface::{note, say};
+use crate::model::OutOfRange;
 use crate::output;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
@@ -20,6 +21,8 @@ pub(super) struct Progress {
     last: Mutex<Option<Instant>>,
 }
 
+/// Names in a warning.
+const SHOWN: usize = 8;
 /// Plain lines come at most this often, so that a log file stays readable.
 const PLAIN_EVERY: Duration = Duration::from_secs(1);
 
@@ -143,6 +146,23 @@ pub(super) fn figure(value: f64) -> String {
         }
         _ => format!("{value:.3e}"),
     }
+}
+
+/// A warning about the inputs that leave the training range, the worst first; none where none does.
+pub(super) fn out_of_range_in_words(origin: &str, found: &[OutOfRange]) -> Vec<String> {
+    let mut found: Vec<&OutOfRange> = found.iter().collect();
+    found.sort_by(|a, b| b.share.total_cmp(&a.share));
+    let Some(worst) = found.first() else { return Vec::new() };
+    let units = if worst.share > 0.5 { "; are the units those of the training data?" } else { "" };
+    let part =
+        |input: &&OutOfRange| format!("'{}' in {:.2} % of the samples", input.input, 100.0 * input.share);
+    let shown: Vec<String> = found.iter().take(SHOWN).map(part).collect();
+    let more = match found.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let inputs = count(found.len(), "input");
+    vec![format!("{origin}: {inputs} outside of the training range: {}{more}{units}", shown.join(", "))]
 }
 
 /// A number of things, in good grammar.

@@ -107,7 +107,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     output::check_folder(&args.out, &files, args.replace.force)?;
     let data = args.data.source()?.read(&args.columns.columns())?;
     let validation = args.judge.read(&data)?;
-    let progress = Progress::new(args.speech, [data.warnings(), data.device_warnings()].concat());
+    let progress = Progress::new(args.speech, args.judge.warnings(&data, validation.as_ref()));
     let deadline = limit.and_then(|limit| start.checked_add(limit));
     let watch = Watch { progress: &progress, deadline, best: Mutex::new(None) };
     interrupt::wait_for_me();
@@ -128,7 +128,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     }
     if found.front.is_empty() {
         let why = match tuning.complete {
-            true if tuning.points.is_empty() => {
+            true if args.budget_flash.or(args.budget_macs).is_some() => {
                 "no setting keeps the budgets; raise --budget-flash or --budget-macs".into()
             }
             true => {

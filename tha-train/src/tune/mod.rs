@@ -18,7 +18,7 @@ pub use rung::Trial;
 pub use setting::{Heads, Setting};
 
 use crate::checkpoint::{self, Checkpoint, Identity};
-use crate::data::{Dataset, Split};
+use crate::data::{DataError, Dataset, Split, listed};
 use crate::fit::{FitError, Judge};
 use search::Search;
 use std::path::PathBuf;
@@ -144,10 +144,31 @@ fn check(data: &Dataset, judge: Judge<'_>, options: &Options) -> Result<(), FitE
     let widest = Setting { memory, degree: options.max_degree, max_rank: options.max_rank, heads: None };
     widest.fit_options(options.seed, 1, true).check(judge)?;
     data.check_memory(memory)?;
-    match judge {
-        Judge::End(fraction) => drop(Split::by_end(data, &data.scored_rows(1), fraction)?),
-        Judge::Folds(count) => drop(Split::folds(data, &data.scored_rows(1), count)?),
-        Judge::Data(other) => other.check_memory(memory)?,
+    let cheapest = Setting { memory: 1, degree: 1, max_rank: 1, heads: None };
+    cheapest.fit_options(options.seed, 1, true).check_size(data, data.inputs.len(), 1)?;
+    let (judged, rows) = match judge {
+        Judge::End(fraction) => (data, Split::by_end(data, &data.scored_rows(1), fraction)?.validation),
+        Judge::Folds(count) => {
+            Split::folds(data, &data.scored_rows(1), count)?;
+            (data, data.scored_rows(1))
+        }
+        Judge::Data(other) => {
+            other.check_memory(memory)?;
+            (other, other.scored_rows(1))
+        }
+    };
+    // Settings are compared by their NRMSE, which a constant does not have.
+    let constant = |column: &Vec<f64>| rows.iter().all(|&row| column[row] == column[rows[0]]);
+    if judged.y.iter().all(constant) {
+        let finding = format!(
+            "in the validation samples {} constant, so no setting is better than another; validate where they change \
+             (--val, --val-fraction, --folds), or choose other --outputs",
+            match &judged.outputs[..] {
+                [only] => format!("the output '{only}' is"),
+                all => format!("the outputs {} are", listed(all)),
+            }
+        );
+        return Err(DataError::Split { origin: judged.origin.clone(), finding }.into());
     }
     if options.trials == Some(0) {
         return Err(FitError::Option {
