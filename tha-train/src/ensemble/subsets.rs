@@ -53,7 +53,8 @@ impl Draws {
 /// C(n, k), at most `usize::MAX`.
 pub(super) fn choose(n: usize, k: usize) -> usize {
     let mut result: u128 = 1;
-    for i in 0..k.min(n) {
+    // Of k and n - k the smaller, so that the intermediate results are no larger than the last.
+    for i in 0..k.min(n.saturating_sub(k)) {
         result = result * (n - i) as u128 / (i + 1) as u128;
         if result > usize::MAX as u128 {
             return usize::MAX;
@@ -249,6 +250,13 @@ fn unrank(mut position: usize, p: usize, t: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_more_subsets_are_drawn_than_there_are() {
+        assert_eq!((choose(80, 80), choose(80, 79), choose(80, 40), choose(3, 4)), (1, 80, usize::MAX, 0));
+        assert_eq!(random(80, 80, 2, &mut Draws::new(1)).len(), 1);
+        assert_eq!(weighted(&[1.0; 80], 80, 2, &mut Draws::new(1)).len(), 1);
+    }
 
     #[test]
     fn ranks_count_through_all_tuples() {
