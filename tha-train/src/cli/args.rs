@@ -111,16 +111,17 @@ impl ColumnArgs {
     }
 }
 
-/// What a choice is judged on.
+/// What the result is validated on; no choice is made there.
 #[derive(Args, Clone, Debug)]
 pub struct JudgeArgs {
-    /// Validation data in a file of its own.
+    /// Validation data in a file of its own, which chooses nothing: choices are made at the end of each record of DATA.
     #[arg(long, value_name = "DATA", conflicts_with_all = ["val_fraction", "folds"])]
     pub val: Option<PathBuf>,
-    /// The last part of each record is for validation [default: 0.2].
+    /// The last part of each record is for validation [default: 0.2]. Choices are made at the end of what is left, so the
+    /// validation samples choose nothing.
     #[arg(long, value_name = "F", conflicts_with = "folds")]
     pub val_fraction: Option<f64>,
-    /// Contiguous blocks over all records, each validated by a fit to the others.
+    /// Contiguous blocks over all records, each validated by a choice and a fit on the others.
     #[arg(long, value_name = "N")]
     pub folds: Option<usize>,
 }

@@ -20,8 +20,8 @@ use tha_core::RangePolicy;
 
 /// Fit a model to recorded inputs and outputs.
 ///
-/// Rank, ridge and early stopping are chosen on validation samples; then the chosen model is refitted on all of the
-/// data. The validation figures are those before the refit.
+/// Rank, ridge, early stopping, and the inputs and weights of heads are chosen on samples that are held out from the fit.
+/// Validation is on others, which chose nothing; then the chosen model is refitted on all of the data.
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
@@ -48,11 +48,11 @@ pub(super) struct Args {
     /// monomials, cut down to --max-rank, which noisy data want larger (8 or more) than the ladder does.
     #[arg(long, value_enum, default_value_t = SolverArg::Ladder)]
     solver: SolverArg,
-    /// Ridge parameter, or 'auto' to choose it on the validation samples.
+    /// Ridge parameter, or 'auto' to choose it on the held-out samples.
     #[arg(long, value_name = "V|auto", default_value = "auto", value_parser = ridge)]
     ridge: Ridge,
     /// Prior over the lags, for long memories: kernels are smooth and fade with this time constant, in samples. 'auto' tries
-    /// some on the validation samples (ladder, --memory 8 or more); 'none' leaves every lag for itself.
+    /// some on the held-out samples (ladder, --memory 8 or more); 'none' leaves every lag for itself.
     #[arg(long, value_name = "TAU|auto|none", default_value = "auto", value_parser = decay)]
     decay: Decay,
     /// Starts that are raced against each other [default: 12 for the full model, 1 for each head of an ensemble].
@@ -69,7 +69,7 @@ pub(super) struct Args {
     subset_size: Option<usize>,
     /// random; weighted: by relevance; covering: every product of inputs inside some head, which also finds K; adaptive:
     /// where the residual depends most; per-output: one head per output, on the inputs that serve it best, added one by
-    /// one on the validation samples; file:PATH: a JSON list of lists of names or indices (from 0) [default: random].
+    /// one on the held-out samples; file:PATH: a JSON list of lists of names or indices (from 0) [default: random].
     #[arg(long, value_name = "STRATEGY")]
     subsets: Option<String>,
     /// average: convex weights; stack: free weights; additive: each head fitted to what the others leave
