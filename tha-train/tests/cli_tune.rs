@@ -250,6 +250,14 @@ fn a_constant_output_is_named() {
             && !said.contains("budget"),
         "{said}"
     );
+    // Settings are compared on the end of what validation leaves.
+    let row = |t: i32| format!("{},{}\n", f64::from(t).sin(), if (60..80).contains(&t) { 3 } else { t % 5 });
+    let rows: String = (0..100).map(row).collect();
+    bench.write("e.csv", format!("u1,y1\n{rows}"));
+    let output = bench.run("tune e.csv --trials 5 --out t");
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(said.contains("e.csv: in the samples held out to compare settings the output 'y1' is"), "{said}");
     // The first samples move.
     bench.ok("tune d.csv --max-degree 1 --max-memory 2 --trials 60 --folds 2 --out t -q");
 }

@@ -121,8 +121,8 @@ const OVERWRITERS: [(&str, &str, &str); 12] = [
     ),
     ("tha-train synth --kind volterra --samples 50 --test-samples 20 --out made", "made/truth.json", "{}"),
     (
-        "tha-train export good.tha --to c --name main --out own",
-        "own/main.c",
+        "tha-train export good.tha --to c --name plant --out own",
+        "own/plant.c",
         "int main(void) { return 0; }\n",
     ),
     ("tha-train export good.tha --to rust --out own", "own/good.rs", "fn main() {}\n"),

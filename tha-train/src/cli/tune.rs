@@ -15,13 +15,16 @@ use std::time::{Duration, Instant};
 /// Search settings for `fit`: memory, degree, rank and, with five inputs or more, heads.
 ///
 /// Many settings are fitted to a part of the data, the promising ones to more of it, the best as `fit` does it. The
-/// result is the Pareto front of validation error against flash and against multiply-accumulates per sample, with the
-/// `fit` command for each point; DIR/front.json and DIR/front.svg hold it too. Ridge and rank below the cap are chosen
-/// inside every fit.
+/// result is the Pareto front of error against flash and against multiply-accumulates per sample, with the `fit` command
+/// for each point; DIR/front.json and DIR/front.svg hold it too. Ridge and rank below the cap are chosen inside every
+/// fit.
+///
+/// Settings are compared by the error on held-out samples, which also choose inside every fit: too good for the best of
+/// many. Beside it stands the NRMSE of validation, on samples that chose nothing; with --folds every sample has helped
+/// to compare settings, so judge the model you take on another file.
 ///
 /// DIR keeps every finished fit: the same command goes on where the last one ended, after Ctrl-C too. With --trials the
-/// result is the same for any number of threads; with --minutes it is as much of it as there was time for. The
-/// validation error of the best of many is a little too good: judge the model you take on other data.
+/// result is the same for any number of threads; with --minutes it is as much of it as there was time for.
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
@@ -132,7 +135,8 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
                 "no setting keeps the budgets; raise --budget-flash or --budget-macs".into()
             }
             true => {
-                "no validation error is a number; are the outputs constant in the validation samples?".into()
+                "no error is a number; are the outputs constant in the samples held out to compare settings?"
+                    .into()
             }
             false => format!(
                 "no setting was fitted to its end; the same command goes on from {}, or raise --minutes or --trials",

@@ -183,8 +183,13 @@ pub(super) fn words(args: &Args, tuning: &Tuning, report: &Report<'_>) -> String
     }
     if let Some(k) = recommended {
         text += &format!(
-            "recommended: {}, the smallest within 5 % of the least error on the held-out samples; NRMSE is on others, which chose nothing\n",
-            k + 1
+            "recommended: {}, the smallest within 5 % of the least error on the held-out samples; {}\n",
+            k + 1,
+            match args.judge.folds {
+                None => "NRMSE is on others, which chose nothing",
+                Some(_) =>
+                    "with --folds every sample helped to compare settings: judge the model on another file",
+            }
         );
     }
     if let Some(hint) = &tuning.hint {

@@ -88,8 +88,10 @@ fn names(header: &csv::ByteRecord) -> Result<Vec<String>, String> {
         return Err("not UTF-8 but UTF-16; save the file as 'CSV UTF-8'".into());
     }
     let binary = |byte: &u8| byte.is_ascii_control() && !b"\t\r\n".contains(byte);
-    if bytes.iter().any(binary) {
-        return Err("not text; expected comma-separated values with a header line".into());
+    if let Some(byte) = bytes.iter().find(|byte| binary(byte)) {
+        return Err(format!(
+            "not text: byte {byte:#04x} in the header; expected comma-separated values with a header line"
+        ));
     }
     let name = |(i, field): (usize, &[u8])| {
         let name = std::str::from_utf8(field).map_err(|_| {
@@ -283,7 +285,7 @@ mod tests {
             ("u1,y1\r\n1,2\r\n\"3,4\r\n5,6\r\n7,8", "x.csv, line 3, column 'u1': a quote that is not closed"),
             ("u1,t,y1\n1,\"a\nb\",2\n3,c,four\n", "x.csv, line 4, column 'y1': 'four'"),
             ("u1,t,y1\n3,\"a\nb\",four\n", "x.csv, line 2, column 'y1': 'four'"),
-            ("\u{0}\u{1}\u{2},x\n", "x.csv, line 1: not text"),
+            ("\u{1}\u{2},x\n", "x.csv, line 1: not text: byte 0x01"),
             ("record,u1,y1\n0,1,1\n1,1,1\n0,1,1\n", "x.csv, line 4, column 'record': record '0' comes back"),
         ] {
             let message = parse(text).unwrap_err().to_string();

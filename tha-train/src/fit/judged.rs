@@ -17,7 +17,7 @@ use nalgebra::DMatrix;
 use std::ops::Range;
 
 /// The part of the rows that is held out to choose on, where the user has not said.
-const HELD_OUT: f64 = 0.2;
+pub(crate) const HELD_OUT: f64 = 0.2;
 
 /// What is held out for a choice among some rows.
 #[derive(Clone, Copy, Debug)]

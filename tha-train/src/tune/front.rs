@@ -1,6 +1,6 @@
 //! Pareto fronts: models that no other is at least as good as in error and in size.
 
-/// What is weighed: validation error, flash, multiply-accumulates.
+/// What is weighed: held-out error, flash, multiply-accumulates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Size {
     pub error: f64,

@@ -1,5 +1,5 @@
 //! The search for settings of [`crate::fit`]: memory, degree, rank cap and the heads of an ensemble, by successive
-//! halving on validation data; what it gives is the Pareto front of error against flash and against operations.
+//! halving on held-out samples; what it gives is the Pareto front of error against flash and against operations.
 //!
 //! Settings come in waves, cheap ones first. A wave is fitted on a part of the data, what is worth it on a larger part,
 //! and what is still worth it as `fit` does it. Worth it is what no other setting of its rung makes
@@ -19,6 +19,7 @@ pub use setting::{Heads, Setting};
 
 use crate::checkpoint::{self, Checkpoint, Identity};
 use crate::data::{DataError, Dataset, Split, listed};
+use crate::fit::judged::HELD_OUT;
 use crate::fit::{FitError, Judge};
 use search::Search;
 use std::path::PathBuf;
@@ -146,29 +147,37 @@ fn check(data: &Dataset, judge: Judge<'_>, options: &Options) -> Result<(), FitE
     data.check_memory(memory)?;
     let cheapest = Setting { memory: 1, degree: 1, max_rank: 1, heads: None };
     cheapest.fit_options(options.seed, 1, true).check_size(data, data.inputs.len(), 1)?;
-    let (judged, rows) = match judge {
-        Judge::End(fraction) => (data, Split::by_end(data, &data.scored_rows(1), fraction)?.validation),
+    let all = data.scored_rows(1);
+    let (held_out, validated) = match judge {
+        Judge::End(fraction) => {
+            let Split { train, validation } = Split::by_end(data, &all, fraction)?;
+            (Split::by_end(data, &train, fraction)?.validation, (data, validation))
+        }
         Judge::Folds(count) => {
-            Split::folds(data, &data.scored_rows(1), count)?;
-            (data, data.scored_rows(1))
+            Split::folds(data, &all, count)?;
+            (all.clone(), (data, all))
         }
         Judge::Data(other) => {
             other.check_memory(memory)?;
-            (other, other.scored_rows(1))
+            (Split::by_end(data, &all, HELD_OUT)?.validation, (other, other.scored_rows(1)))
         }
     };
-    // Settings are compared by their NRMSE, which a constant does not have.
-    let constant = |column: &Vec<f64>| rows.iter().all(|&row| column[row] == column[rows[0]]);
-    if judged.y.iter().all(constant) {
-        let finding = format!(
-            "in the validation samples {} constant, so no setting is better than another; validate where they change \
-             (--val, --val-fraction, --folds), or choose other --outputs",
-            match &judged.outputs[..] {
-                [only] => format!("the output '{only}' is"),
-                all => format!("the outputs {} are", listed(all)),
-            }
-        );
-        return Err(DataError::Split { origin: judged.origin.clone(), finding }.into());
+    // Settings are compared and validated by their NRMSE, which a constant does not have.
+    for (name, (data, rows)) in
+        [("validation samples", validated), ("samples held out to compare settings", (data, held_out))]
+    {
+        let constant = |column: &Vec<f64>| rows.iter().all(|&row| column[row] == column[rows[0]]);
+        if data.y.iter().all(constant) {
+            let finding = format!(
+                "in the {name} {} constant, so no setting can be judged; hold out samples where they change (--val, \
+                 --val-fraction, --folds), or choose other --outputs",
+                match &data.outputs[..] {
+                    [only] => format!("the output '{only}' is"),
+                    all => format!("the outputs {} are", listed(all)),
+                }
+            );
+            return Err(DataError::Split { origin: data.origin.clone(), finding }.into());
+        }
     }
     if options.trials == Some(0) {
         return Err(FitError::Option {

@@ -1,4 +1,4 @@
-//! The fronts as a picture: validation error against flash, and against multiply-accumulates.
+//! The fronts as a picture: the error that settings are compared by against flash, and against multiply-accumulates.
 
 use super::{Point, Tuning};
 use crate::output::MARK;
@@ -30,7 +30,7 @@ pub fn svg(tuning: &Tuning) -> String {
                 points: some(&|point| point.recommended, true),
             },
         ];
-        Panel { x, y: "validation NRMSE", clouds }
+        Panel { x, y: "held-out NRMSE", clouds }
     };
     let picture = scatter(&[
         panel("flash, bytes", &|point| point.trial.flash_bytes, &|point| point.on_flash_front),
