@@ -181,6 +181,19 @@ fn the_hint_speaks_of_the_ensemble() {
 }
 
 #[test]
+fn the_hint_names_no_way_that_gives_the_same_model() {
+    let folder = synth("--channels 8 --rank 2 --samples 200 --seed 2 --noise 0.5 --correlation 0.7");
+    let [average, stack] = ["average", "stack"]
+        .map(|combine| fit(&format!("--heads 30 --subset-size 3 --combine {combine}"), folder.path()));
+    let residual = |report: &Value| report["val"]["relative_residual"].as_f64().unwrap();
+    assert!((residual(&average) - residual(&stack)).abs() < 1e-3, "the example has the same weights twice");
+    for report in [average, stack] {
+        let hint = report["ensemble"]["hint"].as_str().expect("the full model is better");
+        assert!(!hint.contains("--combine"), "{hint}");
+    }
+}
+
+#[test]
 fn the_range_policy_counts_in_every_figure() {
     let folder = synth("--channels 2 --rank 2 --samples 400 --seed 5 --noise 0");
     // Recorded at a hundredth of the amplitude, and a hundred times that for validation.
