@@ -1,7 +1,7 @@
 //! A fit from data to model: split, standardise, choose on samples the solver does not fit, refit on everything.
 //!
 //! What decides on real recordings is how the choice is made. Rank, ridge and early stopping are chosen on rows that are held
-//! out of the descent; what is reported as validation comes from other rows again, which chose nothing ([`judged`]); then
+//! out of the descent; what is reported as validation comes from other rows again, which chose nothing (`judged`); then
 //! the chosen structure is refitted on all of the data.
 
 mod error;

@@ -109,7 +109,7 @@ pub(super) fn tick(value: f64, span: f64) -> String {
     if text.contains('.') && !text.contains('e') {
         text.trim_end_matches('0').trim_end_matches('.').into()
     } else {
-        text
+        text.replace(".0e", "e")
     }
 }
 
@@ -176,7 +176,7 @@ pub(crate) fn lines(mut plot: Lines<'_>) -> String {
             }
             // Half decades: two digits are enough.
             let power = 10_f64.powf(*v);
-            let digits = (1.0 - v.floor()).clamp(0.0, 12.0) as usize;
+            let digits = (1.0 - v.floor()).max(0.0) as usize;
             tick(format!("{power:.digits$}").parse().unwrap_or(power), power)
         };
         grid(&mut chart.configure_mesh())
@@ -292,4 +292,19 @@ pub(crate) fn heat(values: &nalgebra::DMatrix<f64>, names: &[String], most: f64,
         area.draw(&Text::new(tick(most, most), (margin + step * 9 - 12, y + 14), label))?;
         Ok(())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_numbers_at_a_logarithmic_axis_are_not_zero() {
+        let points = vec![(0.0, 1.0), (1.0, 1e-15), (2.0, 1e-300)];
+        let series = vec![Series::new("", INK, points)];
+        let plot = Lines { size: (640, 240), x: "x", y: "y", series, band: None, stems: false, log: true };
+        let svg = lines(plot);
+        let labels: Vec<&str> = svg.lines().map(str::trim).filter(|line| line.starts_with("1e-")).collect();
+        assert_eq!(labels, ["1e-300", "1e-200", "1e-100"]);
+    }
 }
