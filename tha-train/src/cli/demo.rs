@@ -327,7 +327,7 @@ fn words(args: &Args, report: &Report<'_>) -> String {
          full model sees all inputs, the heads of the ensembles four neighbours each.\n\n\
          {}\n\
          NRMSE: error as a part of the output's standard deviation. From full: distance from the full model.\n\
-         Chosen on validation: {chosen}. Streamed through the code of the device: {} samples, every bit as specified,\n\
+         Chosen on held-out samples: {chosen}. Streamed through the code of the device: {} samples, every bit as specified,\n\
          at most {:.0} % of the rounding bound away from the batch.\n\n\
          In {folder}: {PAGE} (open it in a browser), {chosen}.tha, {EXPORT}/{chosen}.rs and .c, the data, the other models.\n\n\
          Try next:\n  {}",
@@ -356,14 +356,13 @@ impl Observer for Watch<'_> {
 
 impl ensemble::Watch for Watch<'_> {
     fn head(&self, _: usize, done: usize, of: usize, validation: f64, _: f64) {
-        self.progress.now(|| {
-            format!("{}: {done} of {of} heads, validation residual {}", self.name, figure(validation))
-        });
+        self.progress
+            .now(|| format!("{}: {done} of {of} heads, held-out residual {}", self.name, figure(validation)));
     }
 
     fn joint(&self, step: usize, validation: f64) {
         self.progress
-            .now(|| format!("{}: joint step {step}, validation residual {}", self.name, figure(validation)));
+            .now(|| format!("{}: joint step {step}, held-out residual {}", self.name, figure(validation)));
     }
 
     fn stop(&self) -> bool {

@@ -31,7 +31,7 @@ pub(super) fn convergence(page: &mut Page, fit: &Convergence) {
     if fit.cycles.len() > 1 {
         let points = fit.cycles.iter().enumerate().map(|(k, v)| ((k + 1) as f64, *v)).collect();
         cards.push(figure(
-            "Validation residual of the ensemble",
+            "Residual of the ensemble on the samples held out to choose on",
             &lines(Lines {
                 size: (540, 250),
                 x: "cycle or joint step",
