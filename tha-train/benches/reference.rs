@@ -11,7 +11,7 @@ use common::{Draws, cpu_seconds, lagged, network};
 use nalgebra::DMatrix;
 use serde_json::Value;
 use std::path::Path;
-use tha_train::solve::{Fit, Options, Problem, Silent, fit, refit};
+use tha_train::solve::{Fit, Options, Problem, Silent, choose_and_fit};
 use tha_train::tt::TensorTrain;
 
 fn main() {
@@ -34,22 +34,14 @@ impl Rows {
         Problem { x: &self.x, y: &self.y }
     }
 
-    fn part(&self, from: usize, count: usize) -> Self {
-        Self { x: self.x.rows(from, count).into_owned(), y: self.y.rows(from, count).into_owned() }
-    }
-
     fn residual(&self, train: &TensorTrain) -> f64 {
         (train.evaluate(&self.x) - &self.y).norm() / self.y.norm()
     }
 }
 
-/// Chooses on the last fifth, refits on everything.
+/// Chooses on five blocks, fits everything.
 fn choose_and_refit(rows: &Rows, options: &Options) -> Fit {
-    let held = rows.x.nrows() / 5;
-    let fitted = rows.x.nrows() - held;
-    let (part, judge) = (rows.part(0, fitted), rows.part(fitted, held));
-    let choice = fit(&part.problem(), Some(&judge.problem()), options, &Silent).expect("a fit");
-    refit(&rows.problem(), &choice, options, &Silent).expect("a refit")
+    choose_and_fit(&rows.problem(), options, &Silent).expect("a fit")
 }
 
 /// The rows of a file after as many samples of zeros.

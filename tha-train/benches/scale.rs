@@ -9,7 +9,7 @@ mod common;
 
 use common::{Draws, cpu_seconds, lagged, network, peak_mib};
 use std::time::Instant;
-use tha_train::solve::{Options, Problem, Silent, fit};
+use tha_train::solve::{Options, Problem, Silent, choose_and_fit};
 
 fn main() {
     let largest = std::env::args().skip(1).find_map(|a| a.parse().ok()).unwrap_or(50);
@@ -47,7 +47,7 @@ fn run(p: usize, rows: usize, rank: usize) -> f64 {
     y.apply(|v| *v += noise * draws.draw());
     let options = Options { degree, max_rank: rank, ..Options::default() };
     let (start, cpu) = (Instant::now(), cpu_seconds());
-    let result = fit(&Problem { x: &x, y: &y }, None, &options, &Silent).expect("a fit");
+    let result = choose_and_fit(&Problem { x: &x, y: &y }, &options, &Silent).expect("a fit");
     let cpu = cpu_seconds() - cpu;
     println!(
         "| {p} | {rows} | {rank} | {} | {:.1} | {cpu:.1} | {:.2e} | {:.0} |",

@@ -185,7 +185,7 @@ impl<'a> Checkpoint<'a> {
 mod tests {
     use super::*;
     use crate::data::tests::counting;
-    use crate::solve::Fit;
+    use crate::solve::{Fit, Settings};
     use crate::tt::{Normal, TensorTrain};
     use std::sync::Mutex;
 
@@ -240,17 +240,14 @@ mod tests {
         let checkpoint = folder.open();
         let fit = Fit {
             train: TensorTrain::random(2, 5, &[2, 3], &mut Normal::new(1)),
-            ridge: 1e-7,
-            decay: Some(3.0),
+            settings: Settings { ranks: vec![2, 3], gamma: 0.3, ridge: 1e-7, decay: Some(3.0), exact: false },
             sweeps: 4,
             train_residual: 0.1,
-            validation_residual: None,
-            log: vec![],
         };
         keep(Some(&checkpoint), "head", &(), || Ok(fit.clone())).unwrap();
         let back: Fit = keep(Some(&checkpoint), "head", &(), || Err(FitError::Stopped)).unwrap();
         assert_eq!(back.train, fit.train);
-        assert_eq!((back.ridge, back.decay, back.sweeps), (1e-7, Some(3.0), 4));
+        assert_eq!((back.settings, back.sweeps), (fit.settings, 4));
     }
 
     #[test]

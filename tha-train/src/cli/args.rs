@@ -114,10 +114,10 @@ impl ColumnArgs {
 /// What the result is validated on; no choice is made there.
 #[derive(Args, Clone, Debug)]
 pub struct JudgeArgs {
-    /// Validation data in a file of its own, which chooses nothing: choices are made at the end of each record of DATA.
+    /// Validation data in a file of its own, which chooses nothing: choices are made on blocks of DATA.
     #[arg(long, value_name = "DATA", conflicts_with_all = ["val_fraction", "folds"])]
     pub val: Option<PathBuf>,
-    /// The last part of each record is for validation [default: 0.2]. Choices are made at the end of what is left, so the
+    /// The last part of each record is for validation [default: 0.2]. Choices are made on blocks of what is left, so the
     /// validation samples choose nothing.
     #[arg(long, value_name = "F", conflicts_with = "folds")]
     pub val_fraction: Option<f64>,

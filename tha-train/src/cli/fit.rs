@@ -20,8 +20,8 @@ use tha_core::RangePolicy;
 
 /// Fit a model to recorded inputs and outputs.
 ///
-/// Rank, ridge, early stopping, and the inputs and weights of heads are chosen on samples that are held out from the fit.
-/// Validation is on others, which chose nothing; then the chosen model is refitted on all of the data.
+/// Rank, ridge, gamma, and the inputs and weights of heads are chosen on blocks that are held out in turn: whole records where
+/// there are several, else five parts. Validation is on other samples, which chose nothing; then all of the data are fitted.
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
@@ -44,8 +44,8 @@ pub(super) struct Args {
     /// Relative tolerance of rank decisions.
     #[arg(long, value_name = "E", default_value = "1e-6")]
     tol: f64,
-    /// ladder: the whole machinery; mvmals: the published algorithm; als: fixed ranks; direct: least squares over all
-    /// monomials, cut down to --max-rank, which noisy data want larger (8 or more) than the ladder does.
+    /// ladder: choice, descent and search as docs/solver.md has them; mvmals, als: the published algorithms; direct: least
+    /// squares over all monomials, cut down to --max-rank, which noisy data want larger (8 or more) than the ladder does.
     #[arg(long, value_enum, default_value_t = SolverArg::Ladder)]
     solver: SolverArg,
     /// Ridge parameter, or 'auto' to choose it on the held-out samples.

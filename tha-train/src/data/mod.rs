@@ -22,7 +22,7 @@ pub use lag::{Lagged, Subset};
 pub(crate) use scaling::root_mean_square;
 pub use scaling::{InputMap, OutputMap, Scaling, eating_offset, mean_and_std};
 pub use source::Source;
-pub use split::Split;
+pub use split::{BLOCKS, Split};
 pub use write::{number, write_csv};
 
 use std::ops::Range;

@@ -5,6 +5,7 @@
 //! computes with exactly the numbers the model was fitted with.
 
 use super::{DataError, Dataset};
+use nalgebra::DMatrix;
 
 /// The map of an input from physical to standardised values.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,6 +62,13 @@ const UNRESOLVED: f64 = 1e-7;
 const SMALLEST: f64 = 1e-35;
 
 impl Scaling {
+    /// Standardised to physical outputs, N x l.
+    pub fn restore(&self, y: &mut DMatrix<f64>) {
+        for (mut column, map) in y.column_iter_mut().zip(&self.outputs) {
+            column.apply(|value| *value = map.restore(*value));
+        }
+    }
+
     /// Mean and standard deviation over the given rows. Refuses a channel that moves too little for 32-bit numbers.
     ///
     /// Inputs are centred. Outputs are not, unless the mean is far from zero compared with the spread: a network minus

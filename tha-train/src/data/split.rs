@@ -3,7 +3,10 @@
 //! Both parts are scored rows of the same data set. A window may reach back over the boundary: it then sees inputs of
 //! the other part, never its outputs.
 
-use super::{DataError, Dataset};
+use super::{DataError, Dataset, Record};
+
+/// Blocks of rows on which a choice is made.
+pub const BLOCKS: usize = 5;
 
 /// Rows to train on and rows to validate on; disjoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +43,29 @@ impl Split {
             .collect()
     }
 
+    /// The number of the block of each of the given rows, from 0: whole records where there are several, dealt so that at most
+    /// [`BLOCKS`] of nearly equal size result, else that many contiguous parts.
+    pub fn blocks(data: &Dataset, rows: &[usize]) -> Vec<usize> {
+        let of_record = |record: &Record| {
+            rows.partition_point(|row| *row < record.rows.start)
+                ..rows.partition_point(|row| *row < record.rows.end)
+        };
+        let mut records: Vec<_> =
+            data.records.iter().map(of_record).filter(|rows| !rows.is_empty()).collect();
+        if records.len() < 2 {
+            return (0..rows.len()).map(|t| t * BLOCKS / rows.len()).collect();
+        }
+        records.sort_by_key(|rows| std::cmp::Reverse(rows.len()));
+        let mut load = vec![0; records.len().min(BLOCKS)];
+        let mut blocks = vec![0; rows.len()];
+        for record in records {
+            let least = (0..load.len()).min_by_key(|&k| load[k]).unwrap_or(0);
+            load[least] += record.len();
+            blocks[record].fill(least);
+        }
+        blocks
+    }
+
     fn checked(self, data: &Dataset, remedy: &str) -> Result<Self, DataError> {
         let empty = match (self.train.is_empty(), self.validation.is_empty()) {
             (false, false) => return Ok(self),
@@ -73,6 +99,22 @@ mod tests {
         assert!(split(&[3], 0.9).unwrap_err().to_string().contains("training"));
         let inner = Split::by_end(&counting(&[11, 6]), &whole.train, 0.25).unwrap();
         assert_eq!((inner.train.len(), inner.validation), (9, vec![7, 8, 15]));
+    }
+
+    #[test]
+    fn blocks_are_records_or_fifths() {
+        let data = counting(&[11]);
+        assert_eq!(Split::blocks(&data, &data.scored_rows(2)), [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]);
+        let data = counting(&[3, 2, 9, 3, 1, 4, 3]);
+        let rows = data.scored_rows(1);
+        let blocks = Split::blocks(&data, &rows);
+        assert_eq!(blocks.iter().max(), Some(&4));
+        for record in &data.records {
+            let of_record: Vec<_> = record.rows.clone().map(|row| blocks[row]).collect();
+            assert!(of_record.iter().all(|block| *block == of_record[0]));
+        }
+        let sizes: Vec<usize> = (0..5).map(|k| blocks.iter().filter(|block| **block == k).count()).collect();
+        assert_eq!(sizes, [9, 4, 5, 4, 3]);
     }
 
     #[test]

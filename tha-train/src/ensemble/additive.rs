@@ -4,13 +4,13 @@
 //! Exact when every d-tuple of inputs lies inside some subset, where averaging only shrinks.
 
 use super::Watch;
-use super::heads::{Failure, Head, Material, Part, Stop, head_options, sort_out};
+use super::heads::{Failure, Material, Stop, head_options, sort_out};
 use super::joint::{Joint, LIMIT};
 use crate::checkpoint::{self, Checkpoint};
-use crate::data::Lagged;
+use crate::data::{Lagged, Split};
 use crate::fit::FitError;
 use crate::fit::judged::ChosenHead;
-use crate::solve::{self, Fit, Problem, Ridge};
+use crate::solve::{self, Fit, Problem};
 use nalgebra::DMatrix;
 use std::time::Instant;
 
@@ -22,34 +22,50 @@ const PROGRESS: f64 = 0.01;
 const JOINT_STEPS: usize = 40;
 const PATIENCE: usize = 4;
 
-/// Heads, and how many joint steps over all of them followed.
-pub(super) struct Added {
-    pub heads: Vec<Head>,
+/// The part of the samples, the end of each record, that says when to stop.
+const HELD_OUT: f64 = 0.2;
+
+/// Heads fitted to the first part of the samples, and how many joint steps over all of them followed.
+pub(super) struct Added<'a> {
+    pub heads: Vec<ChosenHead>,
     pub failures: Vec<Failure>,
     pub joint_steps: usize,
+    /// The samples that said when to stop.
+    pub held_out: Lagged<'a>,
+    /// Relative residual there.
+    pub residual: f64,
+}
+
+/// Samples to fit, and their blocks.
+struct Part<'a> {
+    fit: Lagged<'a>,
+    blocks: Vec<usize>,
 }
 
 /// Trains the heads on one part of the data. `next` names the subset of head k, given the residual so far.
-pub(super) fn train(
-    material: &Material<'_>,
+pub(super) fn train<'a>(
+    material: &Material<'a>,
     count: usize,
-    mut next: impl FnMut(usize, &DMatrix<f64>) -> Option<Vec<usize>>,
+    mut next: impl FnMut(usize, &Lagged<'_>, &DMatrix<f64>) -> Option<Vec<usize>>,
     options: &solve::Options,
     checkpoint: Option<&Checkpoint>,
     watch: &dyn Watch,
-) -> Result<Added, FitError> {
-    let part = &material.parts[0];
-    let (fit, judge) = (&part.fit, &part.judge);
-    let norm = part.judge.y.norm().max(f64::MIN_POSITIVE);
-    let (mut left, mut judge_left) = (part.fit.y.clone(), part.judge.y.clone());
+) -> Result<Added<'a>, FitError> {
+    let split = Split::by_end(material.data, &material.samples.rows, HELD_OUT)?;
+    let blocks = Split::blocks(material.data, &split.train);
+    let lagged = |rows| material.data.lagged(options.memory, &material.scaling, rows);
+    let (part, judge) = (Part { fit: lagged(split.train), blocks }, lagged(split.validation));
+    let (fit, judge) = (&part.fit, &judge);
+    let norm = judge.y.norm().max(f64::MIN_POSITIVE);
+    let (mut left, mut judge_left) = (fit.y.clone(), judge.y.clone());
     let (mut subsets, mut results) = (Vec::new(), Vec::new());
     let start = Instant::now();
     for k in 0..count {
-        let Some(subset) = next(k, &left) else { break };
-        let result = first_fit(k, &subset, part, &left, &judge_left, options, checkpoint, watch);
+        let Some(subset) = next(k, fit, &left) else { break };
+        let result = first_fit(k, &subset, &part, &left, options, checkpoint, watch);
         if let Ok(head) = &result {
-            left -= head.fits[0].train.evaluate(&fit.of_inputs(&subset));
-            judge_left -= head.fits[0].train.evaluate(&judge.of_inputs(&subset));
+            left -= head.fit.train.evaluate(&fit.of_inputs(&subset));
+            judge_left -= head.fit.train.evaluate(&judge.of_inputs(&subset));
             let rest = start.elapsed().as_secs_f64() / (k + 1) as f64 * (count - k - 1) as f64;
             watch.head(k, k + 1, count, judge_left.norm() / norm, rest);
         }
@@ -97,10 +113,7 @@ pub(super) fn train(
         }
     }
     let residual = error / norm;
-    for head in &mut heads {
-        head.fits[0].validation_residual = Some(residual);
-    }
-    Ok(Added { heads, failures, joint_steps })
+    Ok(Added { heads, failures, joint_steps, held_out: judge.clone(), residual })
 }
 
 /// The same descent on other samples, from where the heads are: one cycle, then as many joint steps as were chosen.
@@ -113,13 +126,7 @@ pub(super) fn refit(
     checkpoint: Option<&Checkpoint>,
     watch: &dyn Watch,
 ) -> Result<Vec<Fit>, FitError> {
-    let head = |head: &ChosenHead| Head {
-        inputs: head.inputs.clone(),
-        fits: vec![head.fit.clone()],
-        seconds: 0.0,
-        outputs: head.outputs.clone(),
-    };
-    let mut heads: Vec<Head> = heads.iter().map(head).collect();
+    let mut heads = heads.to_vec();
     let mut left = &rows.y - Joint::new(inputs(&heads), trains(&heads)).evaluate(rows);
     cycle_once(stage, &mut heads, rows, &mut left, options, checkpoint, watch)?;
     let mut joint = Joint::new(inputs(&heads), trains(&heads));
@@ -132,42 +139,36 @@ pub(super) fn refit(
         }
     }
     set(&mut heads, &joint.trains);
-    Ok(heads.into_iter().map(|mut head| head.fits.swap_remove(0)).collect())
+    Ok(heads.into_iter().map(|head| head.fit).collect())
 }
 
-/// The first fit of head `k`, to what the heads before it leave: the ridge is chosen here.
-#[expect(clippy::too_many_arguments, reason = "one caller, and every argument is a thing of its own")]
+/// The first fit of head `k`, to what the heads before it leave: its settings are chosen here.
 fn first_fit(
     k: usize,
     subset: &[usize],
     part: &Part<'_>,
     left: &DMatrix<f64>,
-    judge_left: &DMatrix<f64>,
     options: &solve::Options,
     checkpoint: Option<&Checkpoint>,
     watch: &dyn Watch,
-) -> Result<Head, FitError> {
+) -> Result<ChosenHead, FitError> {
     let start = Instant::now();
-    let stage = format!("added-{k:05}");
-    let outputs = 0..left.ncols();
-    let from = (subset, part.fit.rows.len(), left.as_slice(), judge_left.as_slice());
-    let fit = checkpoint::keep(checkpoint, &stage, &from, || {
-        let rows = Problem { x: &part.fit.of_inputs(subset), y: left };
-        let judge = Problem { x: &part.judge.of_inputs(subset), y: judge_left };
+    let fit = checkpoint::keep(checkpoint, &format!("added-{k:05}"), &(subset, left.as_slice()), || {
+        let problem = Problem { x: &part.fit.of_inputs(subset), y: left };
         // The rank is not chosen: what a head has to say is known only when the others have said theirs.
-        let ranks = Some(vec![options.max_rank.min(rows.x.ncols()); options.degree - 1]);
+        let ranks = Some(vec![options.max_rank.min(problem.x.ncols()); options.degree - 1]);
         let options = solve::Options { ranks, ..head_options(options, k) };
-        let mut fit = solve::fit(&rows, Some(&judge), &options, &Stop(watch))?;
-        fit.log.clear();
-        Ok(fit)
+        let choice = solve::choose(&problem, &part.blocks, &options, &Stop(watch))?;
+        Ok(solve::fit(&problem, &choice.settings, choice.start(), &options, &Stop(watch))?)
     })?;
-    Ok(Head { inputs: subset.to_vec(), fits: vec![fit], seconds: start.elapsed().as_secs_f64(), outputs })
+    let (inputs, outputs) = (subset.to_vec(), 0..left.ncols());
+    Ok(ChosenHead { inputs, weight: 1.0, fit, seconds: start.elapsed().as_secs_f64(), outputs })
 }
 
 /// Every head once more, each to what the others leave now. `left` is y less all heads, before and after.
 fn cycle_once(
     stage: &str,
-    heads: &mut [Head],
+    heads: &mut [ChosenHead],
     rows: &Lagged<'_>,
     left: &mut DMatrix<f64>,
     options: &solve::Options,
@@ -177,31 +178,29 @@ fn cycle_once(
     for (k, head) in heads.iter_mut().enumerate() {
         let x = rows.of_inputs(&head.inputs);
         let stage = format!("{stage}-{k:05}");
-        *left += head.fits[0].train.evaluate(&x);
-        let from = (&head.inputs, &head.fits[0], left.as_slice());
+        *left += head.fit.train.evaluate(&x);
+        let from = (&head.inputs, &head.fit, left.as_slice());
         let fit = checkpoint::keep(checkpoint, &stage, &from, || {
-            let options =
-                solve::Options { ridge: Ridge::Fixed(head.fits[0].ridge), ..head_options(options, k) };
-            let mut fit = solve::refit(&Problem { x: &x, y: left }, &head.fits[0], &options, &Stop(watch))?;
-            fit.log.clear();
-            Ok(fit)
+            let problem = Problem { x: &x, y: left };
+            let (settings, start, options) = (&head.fit.settings, &head.fit.train, head_options(options, k));
+            Ok(solve::fit(&problem, settings, Some(start), &options, &Stop(watch))?)
         })?;
         *left -= fit.train.evaluate(&x);
-        head.fits = vec![fit];
+        head.fit = fit;
     }
     Ok(())
 }
 
-fn inputs(heads: &[Head]) -> Vec<Vec<usize>> {
+fn inputs(heads: &[ChosenHead]) -> Vec<Vec<usize>> {
     heads.iter().map(|head| head.inputs.clone()).collect()
 }
 
-fn trains(heads: &[Head]) -> Vec<crate::tt::TensorTrain> {
-    heads.iter().map(|head| head.fits[0].train.clone()).collect()
+fn trains(heads: &[ChosenHead]) -> Vec<crate::tt::TensorTrain> {
+    heads.iter().map(|head| head.fit.train.clone()).collect()
 }
 
-fn set(heads: &mut [Head], trains: &[crate::tt::TensorTrain]) {
+fn set(heads: &mut [ChosenHead], trains: &[crate::tt::TensorTrain]) {
     for (head, train) in heads.iter_mut().zip(trains) {
-        head.fits[0].train = train.clone();
+        head.fit.train = train.clone();
     }
 }

@@ -4,9 +4,9 @@ use super::weights::Products;
 use super::{Watch, subset_names};
 use crate::checkpoint::{self, Checkpoint};
 use crate::data::{Dataset, Lagged, Scaling, Split};
-use crate::fit::judged::{ChosenHead, HeldOut};
-use crate::fit::{FitError, Setting};
-use crate::solve::{self, Fit, Observer, Problem, Ridge};
+use crate::fit::FitError;
+use crate::fit::judged::ChosenHead;
+use crate::solve::{self, Fit, Observer, Problem};
 use crate::tt::Features;
 use nalgebra::{DMatrix, DVector};
 use rayon::prelude::*;
@@ -15,70 +15,50 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-/// Samples to fit and samples held out to choose on; one part, or one for each fold.
-pub(super) struct Part<'a> {
-    pub fit: Lagged<'a>,
-    pub judge: Lagged<'a>,
-}
-
 /// The data as the heads see it.
 pub(super) struct Material<'a> {
     pub data: &'a Dataset,
+    /// All heads share one standardisation, so that their sum is one model.
     pub scaling: Scaling,
-    pub parts: Vec<Part<'a>>,
+    pub samples: Lagged<'a>,
+    /// The number of the block of every sample.
+    pub blocks: Vec<usize>,
     /// A hash of the rows: with folds there are several choices in one run.
     pub scope: u64,
 }
 
 impl<'a> Material<'a> {
-    pub(super) fn new(
-        data: &'a Dataset,
-        rows: &[usize],
-        held_out: HeldOut,
-        memory: usize,
-    ) -> Result<Self, FitError> {
-        // All heads and folds share one standardisation, so that their sum is one model.
-        let scaling = Scaling::from_rows(data, rows)?;
-        let part = |split: Split| Part {
-            fit: data.lagged(memory, &scaling, split.train),
-            judge: data.lagged(memory, &scaling, split.validation),
-        };
-        let parts = held_out.splits(data, rows)?.into_iter().map(part).collect();
+    pub(super) fn new(data: &'a Dataset, rows: Vec<usize>, memory: usize) -> Result<Self, FitError> {
+        let scaling = Scaling::from_rows(data, &rows)?;
+        let blocks = Split::blocks(data, &rows);
         let mut hasher = DefaultHasher::new();
-        (rows, format!("{held_out:?}")).hash(&mut hasher);
-        Ok(Self { data, scaling, parts, scope: hasher.finish() })
+        rows.hash(&mut hasher);
+        let samples = data.lagged(memory, &scaling, rows);
+        Ok(Self { data, scaling, samples, blocks, scope: hasher.finish() })
     }
 
     pub(super) fn inputs(&self) -> usize {
         self.data.inputs.len()
     }
+
+    /// The samples of each block.
+    pub(super) fn by_block(&self) -> Vec<Vec<usize>> {
+        let count = self.blocks.iter().max().map_or(0, |last| last + 1);
+        let mut rows = vec![Vec::new(); count];
+        self.blocks.iter().enumerate().for_each(|(row, &block)| rows[block].push(row));
+        rows
+    }
 }
 
-/// A trained head.
+/// A head whose settings are chosen.
 #[derive(Clone, Debug)]
 pub(super) struct Head {
     pub inputs: Vec<usize>,
-    /// One fit for each part.
-    pub fits: Vec<Fit>,
+    /// Its settings, and for each block the network that was fitted without it.
+    pub choice: solve::Choice,
     pub seconds: f64,
     /// The outputs it serves.
     pub outputs: Range<usize>,
-}
-
-impl Head {
-    /// Relative residual on the judged samples, over all parts.
-    pub(super) fn validation(&self) -> f64 {
-        let sum: f64 = self.fits.iter().map(|fit| fit.validation_residual.unwrap_or(f64::NAN).powi(2)).sum();
-        (sum / self.fits.len() as f64).sqrt()
-    }
-
-    /// The fit whose ranks and ridge the refit takes over: the setting most folds agree on, the first of equals.
-    pub(super) fn typical(&self) -> &Fit {
-        let settings: Vec<Setting> = self.fits.iter().map(Setting::of).collect();
-        let votes = |k: usize| settings.iter().filter(|other| **other == settings[k]).count();
-        let winner = (0..settings.len()).max_by(|&a, &b| votes(a).cmp(&votes(b)).then(b.cmp(&a)));
-        &self.fits[winner.unwrap_or(0)]
-    }
 }
 
 /// A head that was left out, and why.
@@ -99,7 +79,7 @@ impl Observer for Stop<'_> {
     }
 }
 
-/// Worse than this on the judged samples, relative to predicting zero, a head has diverged.
+/// Worse than this on the held-out samples, relative to the spread of the outputs, a head has diverged.
 const DIVERGED: f64 = 100.0;
 
 /// Options of head `k`: the same but for the seed.
@@ -108,7 +88,7 @@ pub(super) fn head_options(options: &solve::Options, k: usize) -> solve::Options
     solve::Options { seed, ..options.clone() }
 }
 
-/// Trains head `k` on every part.
+/// Chooses the settings of head `k`.
 pub(super) fn train(
     material: &Material<'_>,
     k: usize,
@@ -120,22 +100,15 @@ pub(super) fn train(
     let start = Instant::now();
     let options = head_options(options, k);
     let stage = format!("head-{k:05}");
-    let outputs = 0..material.data.outputs.len();
-    let fits = checkpoint::keep(checkpoint, &stage, &(subset, material.scope), || {
-        let mut fits: Vec<Fit> = Vec::with_capacity(material.parts.len());
-        for part in &material.parts {
-            let rows = Problem { x: &part.fit.of_inputs(subset), y: &part.fit.y };
-            let judge = Problem { x: &part.judge.of_inputs(subset), y: &part.judge.y };
-            let mut fit = solve::fit(&rows, Some(&judge), &options, &Stop(watch))?;
-            fit.log.clear();
-            fits.push(fit);
-        }
-        Ok(fits)
+    let choice = checkpoint::keep(checkpoint, &stage, &(subset, material.scope), || {
+        let problem = Problem { x: &material.samples.of_inputs(subset), y: &material.samples.y };
+        Ok(solve::choose(&problem, &material.blocks, &options, &Stop(watch))?)
     })?;
-    Ok(Head { inputs: subset.to_vec(), fits, seconds: start.elapsed().as_secs_f64(), outputs })
+    let outputs = 0..material.data.outputs.len();
+    Ok(Head { inputs: subset.to_vec(), choice, seconds: start.elapsed().as_secs_f64(), outputs })
 }
 
-/// Trains all heads; those that fail are named, not fatal.
+/// Chooses the settings of all heads; those that fail are named, not fatal.
 pub(super) fn train_all(
     material: &Material<'_>,
     subsets: &[Vec<usize>],
@@ -152,28 +125,37 @@ pub(super) fn train_all(
             let count = done.fetch_add(1, Ordering::Relaxed) + 1;
             if let Ok(head) = &head {
                 let left = start.elapsed().as_secs_f64() / count as f64 * (subsets.len() - count) as f64;
-                watch.head(k, count, subsets.len(), head.validation(), left);
+                watch.head(k, count, subsets.len(), head.choice.error, left);
             }
             head
         })
         .collect();
+    let results = results.into_iter().map(|head| {
+        let head = head?;
+        match head.choice.error {
+            error if error <= DIVERGED => Ok(head),
+            error => Err(FitError::NoHead {
+                reason: format!("it diverged: NRMSE {error:.3e} on held-out samples"),
+            }),
+        }
+    });
     sort_out(material, subsets, results)
 }
 
 /// Sound heads, and the others with their reasons. Ctrl-C and a full disk end everything.
-pub(super) fn sort_out(
+pub(super) fn sort_out<T>(
     material: &Material<'_>,
     subsets: &[Vec<usize>],
-    results: Vec<Result<Head, FitError>>,
-) -> Result<(Vec<Head>, Vec<Failure>), FitError> {
+    results: impl IntoIterator<Item = Result<T, FitError>>,
+) -> Result<(Vec<T>, Vec<Failure>), FitError> {
     let (mut heads, mut failures) = (Vec::new(), Vec::new());
     for (subset, result) in subsets.iter().zip(results) {
         let reason = match result {
-            Ok(head) if head.validation() <= DIVERGED => {
+            Ok(head) => {
                 heads.push(head);
                 continue;
             }
-            Ok(head) => format!("it diverged: relative residual {:.3e} on validation", head.validation()),
+            Err(FitError::NoHead { reason }) => reason,
             Err(FitError::Solve(error)) => error.to_string(),
             Err(error) => return Err(error),
         };
@@ -189,46 +171,34 @@ pub(super) fn sort_out(
 
 /// Rows whose predictions by all heads are held at a time.
 const BLOCK: usize = 1024;
-/// Contiguous blocks of the held-out samples, for what is decided by cross-validation among them.
-const FOLDS: usize = 5;
 
-/// Inner products of the heads' predictions for the held-out samples, in total and by contiguous fold: the parts where there
-/// are several, else [`FOLDS`] of the one part.
+/// Inner products of the heads' predictions for samples that they were not fitted to, in total and by block.
 pub(super) fn products(material: &Material<'_>, heads: &[Head]) -> (Products, Vec<Products>) {
-    let cuts = if material.parts.len() > 1 { 1 } else { FOLDS };
-    let mut folds = Vec::with_capacity(cuts * material.parts.len());
-    for (k, part) in material.parts.iter().enumerate() {
-        let count = part.judge.y.nrows();
-        for fold in 0..cuts {
-            let (first, end) = (fold * count / cuts, (fold + 1) * count / cuts);
-            let mut sum = Products::new(heads.len());
-            for start in (first..end).step_by(BLOCK) {
-                let rows = BLOCK.min(end - start);
-                let y = part.judge.y.rows(start, rows).into_owned();
-                let columns: Vec<DVector<f64>> = heads
-                    .par_iter()
-                    .map(|head| {
-                        let x = part.judge.of_inputs(&head.inputs).rows(start, rows);
-                        let prediction = head.fits[k].train.evaluate(&x);
-                        DVector::from_column_slice(prediction.as_slice())
-                    })
-                    .collect();
-                sum.add(&DMatrix::from_columns(&columns), &DVector::from_column_slice(y.as_slice()));
-            }
-            folds.push(sum);
-        }
-    }
     let mut all = Products::new(heads.len());
-    for fold in &folds {
-        all.gram += &fold.gram;
-        all.truth += &fold.truth;
-        all.square += fold.square;
+    let mut blocks = Vec::new();
+    for (k, rows) in material.by_block().iter().enumerate() {
+        let mut sum = Products::new(heads.len());
+        for rows in rows.chunks(BLOCK) {
+            let y = material.samples.y.select_rows(rows);
+            let columns: Vec<DVector<f64>> = heads
+                .par_iter()
+                .map(|head| {
+                    let x = material.samples.of_inputs(&head.inputs).select_rows(rows);
+                    DVector::from_column_slice(head.choice.networks[k].evaluate(&x).as_slice())
+                })
+                .collect();
+            sum.add(&DMatrix::from_columns(&columns), &DVector::from_column_slice(y.as_slice()));
+        }
+        all.gram += &sum.gram;
+        all.truth += &sum.truth;
+        all.square += sum.square;
+        blocks.push(sum);
     }
-    (all, folds)
+    (all, blocks)
 }
 
-/// Fits the setting of every head to all of `rows`, starting from what it is.
-pub(super) fn refit_all(
+/// Fits the settings of every head to `rows`: from a network that was fitted with them, or anew.
+pub(super) fn fit_all(
     rows: &Lagged<'_>,
     heads: &[ChosenHead],
     options: &solve::Options,
@@ -242,12 +212,9 @@ pub(super) fn refit_all(
         .map(|(k, head)| {
             let from = (&head.inputs, &head.fit, &rows.rows);
             checkpoint::keep(checkpoint, &format!("{stage}-{k:05}"), &from, || {
-                let options =
-                    solve::Options { ridge: Ridge::Fixed(head.fit.ridge), ..head_options(options, k) };
                 let problem = Problem { x: &rows.of_inputs(&head.inputs), y: &rows.y };
-                let mut fit = solve::refit(&problem, &head.fit, &options, &Stop(watch))?;
-                fit.log.clear();
-                Ok(fit)
+                let options = head_options(options, k);
+                Ok(solve::fit(&problem, &head.fit.settings, Some(&head.fit.train), &options, &Stop(watch))?)
             })
         })
         .collect()

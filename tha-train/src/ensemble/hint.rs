@@ -3,7 +3,7 @@
 use super::heads::{Material, Stop};
 use super::weights::{Products, average, stack};
 use super::{Combine, Watch};
-use crate::fit;
+use crate::fit::{self, held_out};
 use crate::solve::{self, Problem};
 use crate::tt::Features;
 use nalgebra::DVector;
@@ -21,11 +21,11 @@ pub(super) fn for_weights(
     options: &fit::Options,
     watch: &dyn Watch,
 ) -> Option<String> {
-    let held_out = |solve: &dyn Fn(&Products) -> DVector<f64>| {
+    let crossed = |solve: &dyn Fn(&Products) -> DVector<f64>| {
         let loss = |fold: &Products| fold.loss(&solve(&all.minus(fold)));
         (folds.iter().map(loss).sum::<f64>() / all.square.max(f64::MIN_POSITIVE)).sqrt()
     };
-    let averaged = held_out(&average);
+    let averaged = crossed(&average);
     // The penalty is found among the other folds alone.
     let stacked = (0..folds.len()).map(|k| {
         let others: Vec<Products> = folds[..k].iter().chain(&folds[k + 1..]).cloned().collect();
@@ -78,16 +78,16 @@ fn say(mine: f64, better: &[String]) -> Option<String> {
 
 /// The residual of one head on all inputs on the held-out samples, if it is cheap.
 fn full_model(material: &Material<'_>, options: &fit::Options, watch: &dyn Watch) -> Option<f64> {
-    let [part] = &material.parts[..] else { return None };
     let s = &options.solve;
-    let (q, r, d) = (part.fit.ncols(), s.max_rank, s.degree);
+    let (q, r, d) = (material.samples.ncols(), s.max_rank, s.degree);
     let parameters = q * r * r * d.saturating_sub(2) + 2 * q * r;
-    let work = (part.fit.nrows() as f64) * (parameters as f64).powi(2);
+    let work = (material.samples.nrows() as f64) * (parameters as f64).powi(2);
     if parameters > CHEAP_PARAMETERS || work > CHEAP_WORK {
         return None;
     }
-    let rows = Problem { x: &part.fit, y: &part.fit.y };
-    let judge = Problem { x: &part.judge, y: &part.judge.y };
+    let problem = Problem { x: &material.samples, y: &material.samples.y };
     let options = solve::Options { restarts: s.restarts.min(2), ..s.clone() };
-    solve::fit(&rows, Some(&judge), &options, &Stop(watch)).ok()?.validation_residual
+    let choice = solve::choose(&problem, &material.blocks, &options, &Stop(watch)).ok()?;
+    let error = held_out(&choice.networks, &material.blocks, &problem) - problem.y;
+    Some(error.norm() / problem.y.norm().max(f64::MIN_POSITIVE))
 }

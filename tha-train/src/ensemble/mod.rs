@@ -27,14 +27,15 @@ pub use options::{Combine, Options};
 pub use subsets::Strategy;
 
 use crate::checkpoint::Checkpoint;
-use crate::data::Dataset;
-use crate::fit::judged::{self, Choice, ChosenHead, HeldOut, Procedure};
-use crate::fit::{self, FitError, Judge, stack};
+use crate::data::{Dataset, Lagged};
+use crate::fit::judged::{self, Choice, ChosenHead, Procedure};
+use crate::fit::{self, FitError, Judge};
 use crate::metrics::Metrics;
-use heads::{Head, Material, products, refit_all, train_all};
+use crate::solve::{Fit, Problem};
+use crate::tt::TensorTrain;
+use heads::{Head, Material, fit_all, products, train_all};
 use nalgebra::{DMatrix, DVector};
 use options::Plan;
-use rayon::prelude::*;
 use select::{Cost, select};
 use serde::Serialize;
 
@@ -143,11 +144,11 @@ struct Extra {
 impl Procedure for Ensemble<'_> {
     type Extra = Extra;
 
-    fn choose(&self, rows: &[usize], held_out: HeldOut) -> Result<(Choice, Extra), FitError> {
+    fn choose(&self, rows: Vec<usize>) -> Result<(Choice, Extra), FitError> {
         let Self { data, options, ensemble, watch, .. } = *self;
-        let material = Material::new(data, rows, held_out, options.memory)?;
+        let material = Material::new(data, rows, options.memory)?;
         let checkpoint = self.checkpoint.as_ref();
-        let (heads, weights, extra) = match (ensemble.plan(&material, options)?, ensemble.combine) {
+        let (heads, held_out, extra) = match (ensemble.plan(&material, options)?, ensemble.combine) {
             (None, _) => per_output::choose(&material, options, ensemble, checkpoint, watch)?,
             (Some(plan), Combine::Additive) => add(&material, plan, options, ensemble, checkpoint, watch)?,
             (Some(plan), _) => weigh(&material, plan, options, ensemble, checkpoint, watch)?,
@@ -155,25 +156,15 @@ impl Procedure for Ensemble<'_> {
         if watch.stop() {
             return Err(FitError::Stopped);
         }
-        let parts = 0..material.parts.len();
-        let truth: Vec<_> = material.parts.iter().map(|part| data.outputs_at(&part.judge.rows)).collect();
-        let prediction: Vec<_> = parts.map(|k| predict(&material, k, &heads, &weights)).collect();
-        let held_out = Metrics::new(&data.outputs, &stack(&truth), &stack(&prediction));
-        let chosen = |(head, &weight): (&Head, &f64)| ChosenHead {
-            inputs: head.inputs.clone(),
-            weight,
-            fit: head.typical().clone(),
-            seconds: head.seconds,
-            outputs: head.outputs.clone(),
-        };
-        let choice = Choice {
-            heads: heads.iter().zip(&weights).map(chosen).collect(),
-            held_out,
-            joint: ensemble.adds(),
-            rows: material.parts[0].fit.rows.clone(),
-            scaling: material.scaling,
-        };
+        let Material { scaling, samples, .. } = material;
+        let choice = Choice { scaling, rows: Vec::new(), heads, held_out, joint: ensemble.adds() };
+        let choice = self.refit(&choice, &extra, samples.rows, "fit")?;
         Ok((choice, extra))
+    }
+
+    /// Heads make up for each other: choosing all of them again would take as long as the first time and gain little.
+    fn chooses_again(&self, _: &Choice) -> bool {
+        false
     }
 
     fn refit(
@@ -186,11 +177,11 @@ impl Procedure for Ensemble<'_> {
         let (solve, checkpoint, watch) = (&self.options.solve, self.checkpoint.as_ref(), self.watch);
         let samples = self.data.lagged(self.options.memory, &choice.scaling, rows);
         let fits = if self.ensemble.strategy == Strategy::PerOutput {
-            per_output::refit(&samples, &choice.heads, solve, watch)?
+            per_output::fit_all(&samples, &choice.heads, solve, watch)?
         } else if self.ensemble.adds() {
             additive::refit(&samples, &choice.heads, extra.joint_steps, solve, stage, checkpoint, watch)?
         } else {
-            refit_all(&samples, &choice.heads, solve, stage, checkpoint, watch)?
+            fit_all(&samples, &choice.heads, solve, stage, checkpoint, watch)?
         };
         if watch.stop() {
             return Err(FitError::Stopped);
@@ -209,13 +200,41 @@ impl Procedure for Ensemble<'_> {
     }
 }
 
-/// Heads with their weights, and what is known about them.
-type Chosen = (Vec<Head>, Vec<f64>, Extra);
+/// Heads with their weights, not yet fitted to all samples; figures on held-out samples; and what is known beside them.
+type Chosen = (Vec<ChosenHead>, Metrics, Extra);
+
+/// Weighted heads at the last of their networks, and what they predict for samples they were not fitted to.
+fn chosen(material: &Material<'_>, heads: &[Head], weights: &[f64]) -> (Vec<ChosenHead>, Metrics) {
+    let mut sum = DMatrix::zeros(material.samples.y.nrows(), material.samples.y.ncols());
+    for (head, weight) in heads.iter().zip(weights) {
+        let problem = Problem { x: &material.samples.of_inputs(&head.inputs), y: &material.samples.y };
+        sum += fit::held_out(&head.choice.networks, &material.blocks, &problem) * *weight;
+    }
+    let metrics = metrics(material, &material.samples, sum);
+    let heads = heads.iter().zip(weights).map(|(head, &weight)| ChosenHead {
+        inputs: head.inputs.clone(),
+        weight,
+        fit: Fit {
+            train: head.choice.networks.last().expect("there are blocks").clone(),
+            settings: head.choice.settings.clone(),
+            sweeps: 0,
+            train_residual: f64::NAN,
+        },
+        seconds: head.seconds,
+        outputs: head.outputs.clone(),
+    });
+    (heads.collect(), metrics)
+}
+
+/// Figures of standardised predictions for some samples.
+fn metrics(material: &Material<'_>, samples: &Lagged<'_>, mut prediction: DMatrix<f64>) -> Metrics {
+    material.scaling.restore(&mut prediction);
+    Metrics::new(&material.data.outputs, &material.data.outputs_at(&samples.rows), &prediction)
+}
 
 /// The bytes and operations of a head in a model file.
-fn cost(head: &Head) -> Cost {
-    let train = &head.typical().train;
-    let words = 3 + (train.degree() + 1) + head.inputs.len() + train.parameters();
+fn cost(inputs: &[usize], train: &TensorTrain) -> Cost {
+    let words = 3 + (train.degree() + 1) + inputs.len() + train.parameters();
     Cost { flash: 4 * words, macs: train.parameters() }
 }
 
@@ -236,8 +255,9 @@ fn weigh(
         }
     };
     let (all, folds) = products(material, &heads);
-    let costs: Vec<Cost> = heads.iter().map(cost).collect();
-    let rest = file_bytes(material, &heads, options)? - costs.iter().map(|cost| cost.flash).sum::<usize>();
+    let costs: Vec<Cost> = heads.iter().map(|head| cost(&head.inputs, &head.choice.networks[0])).collect();
+    let every = chosen(material, &heads, &vec![0.0; heads.len()]).0;
+    let rest = file_bytes(material, &every, options)? - costs.iter().map(|cost| cost.flash).sum::<usize>();
     let before = (heads.len(), rest + costs.iter().map(|cost| cost.flash).sum::<usize>());
     let room = ensemble.room(rest);
     let selection = select(&all, &folds, ensemble.combine, &costs, &room);
@@ -245,8 +265,9 @@ fn weigh(
     let selection = selection.ok_or_else(|| ensemble.too_tight(smallest, rest))?;
     let hint = hint::for_weights(material, &all, &folds, ensemble.combine, options, watch);
     let heads: Vec<Head> = selection.heads.iter().map(|&k| heads[k].clone()).collect();
-    let weights = selection.weights.iter().copied().collect();
-    Ok((heads, weights, Extra { joint_steps: 0, failures, before, hint }))
+    let weights: Vec<f64> = selection.weights.iter().copied().collect();
+    let (heads, held_out) = chosen(material, &heads, &weights);
+    Ok((heads, held_out, Extra { joint_steps: 0, failures, before, hint }))
 }
 
 /// Heads one after the other, each where the residual of those before it depends most.
@@ -258,18 +279,19 @@ fn train_adaptively(
     checkpoint: Option<&Checkpoint>,
     watch: &dyn Watch,
 ) -> Result<(Vec<Head>, Vec<Failure>), FitError> {
-    let part = &material.parts[0];
-    let truth = DVector::from_column_slice(part.fit.y.as_slice());
+    let samples = &material.samples;
+    let truth = DVector::from_column_slice(samples.y.as_slice());
     let (mut subsets, mut results): (Vec<Vec<usize>>, Vec<Result<Head, FitError>>) = (Vec::new(), Vec::new());
     let mut columns: Vec<DVector<f64>> = Vec::new();
-    let mut residual = part.fit.y.clone();
+    let mut residual = samples.y.clone();
     let start = std::time::Instant::now();
     for k in 0..count {
-        let table = relevance::dependence(&part.fit, &residual, material.inputs());
+        let table = relevance::dependence(samples, &residual, material.inputs());
         let Some(subset) = relevance::strongest(&table, size, &subsets) else { break };
         let result = heads::train(material, k, &subset, options, checkpoint, watch);
         if let Ok(head) = &result {
-            let prediction = head.fits[0].train.evaluate(&part.fit.of_inputs(&subset));
+            let problem = Problem { x: &samples.of_inputs(&subset), y: &samples.y };
+            let prediction = fit::held_out(&head.choice.networks, &material.blocks, &problem);
             columns.push(DVector::from_column_slice(prediction.as_slice()));
             let matrix = DMatrix::from_columns(&columns);
             let mut products = weights::Products::new(columns.len());
@@ -277,7 +299,7 @@ fn train_adaptively(
             let left = &truth - matrix * weights::free(&products);
             residual = DMatrix::from_column_slice(residual.nrows(), residual.ncols(), left.as_slice());
             let rest = start.elapsed().as_secs_f64() / (k + 1) as f64 * (count - k - 1) as f64;
-            watch.head(k, k + 1, count, head.validation(), rest);
+            watch.head(k, k + 1, count, head.choice.error, rest);
         }
         subsets.push(subset);
         results.push(result);
@@ -298,13 +320,13 @@ fn add(
     let p = material.inputs();
     let mut added = match plan {
         Plan::Fixed(subsets) => {
-            let next = |k: usize, _: &DMatrix<f64>| subsets.get(k).cloned();
+            let next = |k: usize, _: &Lagged<'_>, _: &DMatrix<f64>| subsets.get(k).cloned();
             additive::train(material, subsets.len(), next, solve, checkpoint, watch)?
         }
         Plan::Adaptive(count) => {
             let mut taken: Vec<Vec<usize>> = Vec::new();
-            let next = |_: usize, left: &DMatrix<f64>| {
-                let table = relevance::dependence(&material.parts[0].fit, left, p);
+            let next = |_: usize, samples: &Lagged<'_>, left: &DMatrix<f64>| {
+                let table = relevance::dependence(samples, left, p);
                 let subset = relevance::strongest(&table, ensemble.subset_size, &taken)?;
                 taken.push(subset.clone());
                 Some(subset)
@@ -312,17 +334,19 @@ fn add(
             additive::train(material, count, next, solve, checkpoint, watch)?
         }
     };
-    let costs: Vec<Cost> = added.heads.iter().map(cost).collect();
+    let costs: Vec<Cost> = added.heads.iter().map(|head| cost(&head.inputs, &head.fit.train)).collect();
     let all_flash = costs.iter().map(|cost| cost.flash).sum::<usize>();
     let rest = file_bytes(material, &added.heads, options)? - all_flash;
     let before = (added.heads.len(), rest + all_flash);
     let room = ensemble.room(rest);
-    let (all, _) = products(material, &added.heads);
-    let mut kept: Vec<usize> =
-        (0..costs.len()).filter(|&k| all.gram[(k, k)] > (1e-4_f64).powi(2) * all.square).collect();
+    let size =
+        |head: &ChosenHead| head.fit.train.evaluate(&added.held_out.of_inputs(&head.inputs)).norm_squared();
+    let sizes: Vec<f64> = added.heads.iter().map(size).collect();
+    let square = added.held_out.y.norm_squared();
+    let mut kept: Vec<usize> = (0..costs.len()).filter(|&k| sizes[k] > (1e-4_f64).powi(2) * square).collect();
     // The heads that say most for their cost.
     kept.sort_by(|&a, &b| {
-        let value = |k: usize| all.gram[(k, k)] / costs[k].flash as f64;
+        let value = |k: usize| sizes[k] / costs[k].flash as f64;
         value(b).total_cmp(&value(a)).then(a.cmp(&b))
     });
     while !room.holds(kept.iter().map(|&k| costs[k])) && kept.pop().is_some() {}
@@ -335,15 +359,19 @@ fn add(
     if kept.len() < costs.len() {
         // The others take over what the dropped heads did.
         let subsets: Vec<Vec<usize>> = kept.iter().map(|&k| added.heads[k].inputs.clone()).collect();
-        let next = |k: usize, _: &DMatrix<f64>| subsets.get(k).cloned();
+        let next = |k: usize, _: &Lagged<'_>, _: &DMatrix<f64>| subsets.get(k).cloned();
         let failures = std::mem::take(&mut added.failures);
         added = additive::train(material, subsets.len(), next, solve, checkpoint, watch)?;
         added.failures.splice(0..0, failures);
     }
-    let hint = hint::for_additive(material, added.heads[0].validation(), options, watch);
-    let weights = vec![1.0; added.heads.len()];
-    let additive::Added { heads, failures, joint_steps } = added;
-    Ok((heads, weights, Extra { joint_steps, failures, before, hint }))
+    let hint = hint::for_additive(material, added.residual, options, watch);
+    let mut sum = DMatrix::zeros(added.held_out.y.nrows(), added.held_out.y.ncols());
+    for head in &added.heads {
+        sum += head.fit.train.evaluate(&added.held_out.of_inputs(&head.inputs));
+    }
+    let held_out = metrics(material, &added.held_out, sum);
+    let additive::Added { heads, failures, joint_steps, .. } = added;
+    Ok((heads, held_out, Extra { joint_steps, failures, before, hint }))
 }
 
 /// What the model says of itself.
@@ -357,38 +385,19 @@ fn note(heads: usize, combine: Combine, samples: usize, nrmse: f64) -> String {
 }
 
 /// The model file of these heads as they are, with the longest note it can have.
-fn file_bytes(material: &Material<'_>, heads: &[Head], options: &fit::Options) -> Result<usize, FitError> {
-    let part = |head: &Head| ChosenHead {
-        inputs: head.inputs.clone(),
-        weight: 0.0,
-        fit: head.typical().clone(),
-        seconds: 0.0,
-        outputs: head.outputs.clone(),
-    };
+fn file_bytes(
+    material: &Material<'_>,
+    heads: &[ChosenHead],
+    options: &fit::Options,
+) -> Result<usize, FitError> {
     let choice = Choice {
         scaling: material.scaling.clone(),
-        rows: material.parts[0].fit.rows.clone(),
-        heads: heads.iter().map(part).collect(),
+        rows: material.samples.rows.clone(),
+        heads: heads.to_vec(),
         held_out: Metrics::new(&[], &DMatrix::zeros(0, 0), &DMatrix::zeros(0, 0)),
         joint: false,
     };
     let note = note(heads.len(), Combine::Additive, material.data.len(), 1e3);
     let model = choice.model(material.data, options, &[], note);
     model.to_bytes().map(|bytes| bytes.len()).map_err(|error| FitError::Model(error.to_string()))
-}
-
-/// The weighted sum of the heads for the held-out samples of part `k`, physical units.
-fn predict(material: &Material<'_>, k: usize, heads: &[Head], weights: &[f64]) -> DMatrix<f64> {
-    let rows = &material.parts[k].judge;
-    let predictions: Vec<DMatrix<f64>> = heads
-        .par_iter()
-        .zip(weights)
-        .map(|(head, weight)| head.fits[k].train.evaluate(&rows.of_inputs(&head.inputs)) * *weight)
-        .collect();
-    let zero = DMatrix::zeros(rows.y.nrows(), rows.y.ncols());
-    let mut sum = predictions.into_iter().fold(zero, |sum, prediction| sum + prediction);
-    for (mut column, map) in sum.column_iter_mut().zip(&material.scaling.outputs) {
-        column.apply(|value| *value = map.restore(*value));
-    }
-    sum
 }

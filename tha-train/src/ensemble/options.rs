@@ -160,7 +160,7 @@ impl Options {
             Strategy::Given(subsets) => subsets.clone(),
             Strategy::Random => subsets::random(p, size, count, &mut draws),
             Strategy::Weighted => {
-                let samples = &material.parts[0].fit;
+                let samples = &material.samples;
                 subsets::weighted(&relevance::relevance(samples, &samples.y, p), size, count, &mut draws)
             }
             Strategy::Adaptive => return Ok(Some(Plan::Adaptive(count.min(subsets::choose(p, size))))),

@@ -2,9 +2,9 @@
 //!
 //! | judge | chosen on | validated on | delivered |
 //! |---|---|---|---|
-//! | [`Judge::End`] | the rest of each record, whose own end is held out | the end of each record, by the choice refitted to the rest | refitted to all rows |
-//! | [`Judge::Data`] | the data, the end of each record held out | the other data | refitted to all rows of the data |
-//! | [`Judge::Folds`] | all rows, fold by fold | each fold, by a choice and a fit on the other folds alone | refitted to all rows |
+//! | [`Judge::End`] | blocks of the rest of each record | the end of each record, by a fit to the rest | all rows: chosen on their blocks once more, or refitted |
+//! | [`Judge::Data`] | blocks of the data | the other data | fitted to all rows of the data |
+//! | [`Judge::Folds`] | blocks of the data | each fold, by a choice and a fit on the other folds alone | fitted to all rows |
 //!
 //! Every error is computed by [`Model::evaluate_at`], which obeys the model's own range policy.
 
@@ -15,28 +15,6 @@ use crate::model::{Frame, HeadPart, Model};
 use crate::solve::Fit;
 use nalgebra::DMatrix;
 use std::ops::Range;
-
-/// The part of the rows that is held out to choose on, where the user has not said.
-pub(crate) const HELD_OUT: f64 = 0.2;
-
-/// What is held out for a choice among some rows.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum HeldOut {
-    /// The last part of each record.
-    End(f64),
-    /// Contiguous folds, one after the other.
-    Folds(usize),
-}
-
-impl HeldOut {
-    /// Rows to fit and rows to choose on.
-    pub(crate) fn splits(self, data: &Dataset, rows: &[usize]) -> Result<Vec<Split>, FitError> {
-        Ok(match self {
-            Self::End(fraction) => vec![Split::by_end(data, rows, fraction)?],
-            Self::Folds(count) => Split::folds(data, rows, count)?,
-        })
-    }
-}
 
 /// A head that was chosen, as it is fitted now.
 #[derive(Clone, Debug)]
@@ -66,8 +44,10 @@ pub(crate) struct Choice {
 pub(crate) trait Procedure {
     /// What a refit needs beside the heads.
     type Extra;
-    /// Decides everything there is to decide, on the given rows alone.
-    fn choose(&self, rows: &[usize], held_out: HeldOut) -> Result<(Choice, Self::Extra), FitError>;
+    /// Decides everything there is to decide on the given rows alone, and fits it to them.
+    fn choose(&self, rows: Vec<usize>) -> Result<(Choice, Self::Extra), FitError>;
+    /// Whether a model of more rows than `choice` is chosen anew, and not only fitted.
+    fn chooses_again(&self, choice: &Choice) -> bool;
     /// Fits the chosen settings to other rows. `stage` is a name for what is kept of it.
     fn refit(
         &self,
@@ -135,24 +115,25 @@ pub(crate) fn fit<P: Procedure>(
     let memory = options.memory;
     let all = data.scored_rows(memory);
     let plain = |choice: &Choice| choice.model(data, options, &[], String::new());
-    let refit = |choice: Choice, extra: &P::Extra| match options.refit {
-        true => procedure.refit(&choice, extra, all.clone(), "refit"),
-        false => Ok(choice),
-    };
     let (choice, extra, validation, residuals) = match judge {
         Judge::End(fraction) => {
             let Split { train, validation: held } = Split::by_end(data, &all, fraction)?;
-            let (chosen, extra) = procedure.choose(&train, HeldOut::End(fraction))?;
-            let choice = procedure.refit(&chosen, &extra, train, "part")?;
+            let (mut choice, mut extra) = procedure.choose(train)?;
             let validation = plain(&choice).evaluate_at(data, &held);
             let samples = data.lagged(memory, &choice.scaling, held);
             let residuals = choice.residuals(&samples, validation.relative_residual);
-            (refit(choice, &extra)?, extra, validation, Some(residuals))
+            if options.refit {
+                if procedure.chooses_again(&choice) {
+                    (choice, extra) = procedure.choose(all)?;
+                } else {
+                    choice = procedure.refit(&choice, &extra, all, "refit")?;
+                }
+            }
+            (choice, extra, validation, Some(residuals))
         }
         Judge::Data(other) => {
             other.check_memory(memory)?;
-            let (chosen, extra) = procedure.choose(&all, HeldOut::End(HELD_OUT))?;
-            let choice = refit(chosen, &extra)?;
+            let (choice, extra) = procedure.choose(all)?;
             let validation = plain(&choice).evaluate(other);
             let samples = other.lagged(memory, &choice.scaling, other.scored_rows(memory));
             let residuals = choice.residuals(&samples, validation.relative_residual);
@@ -161,16 +142,15 @@ pub(crate) fn fit<P: Procedure>(
         Judge::Folds(count) => {
             let mut prediction = DMatrix::zeros(all.len(), data.outputs.len());
             let mut next = 0;
-            for (k, fold) in Split::folds(data, &all, count)?.into_iter().enumerate() {
-                let (chosen, extra) = procedure.choose(&fold.train, HeldOut::End(HELD_OUT))?;
-                let choice = procedure.refit(&chosen, &extra, fold.train, &format!("fold-{k}"))?;
+            for fold in Split::folds(data, &all, count)? {
+                let (choice, _) = procedure.choose(fold.train)?;
                 let block = plain(&choice).predict(data, &fold.validation);
                 prediction.rows_mut(next, block.nrows()).copy_from(&block);
                 next += block.nrows();
             }
             let validation = Metrics::new(&data.outputs, &data.outputs_at(&all), &prediction);
-            let (chosen, extra) = procedure.choose(&all, HeldOut::Folds(count))?;
-            (procedure.refit(&chosen, &extra, all.clone(), "refit")?, extra, validation, None)
+            let (choice, extra) = procedure.choose(all)?;
+            (choice, extra, validation, None)
         }
     };
     let residual: Vec<f64> = validation.outputs.iter().map(|output| output.rmse).collect();
@@ -183,8 +163,9 @@ pub(crate) fn fit<P: Procedure>(
         weight: head.weight,
         train_residual: head.fit.train_residual,
         val_residual: residuals.as_ref().map(|residuals| residuals[k]),
-        ridge: head.fit.ridge,
-        decay: head.fit.decay,
+        gamma: head.fit.settings.gamma,
+        ridge: head.fit.settings.ridge,
+        decay: head.fit.settings.decay,
         sweeps: head.fit.sweeps,
         seconds: head.seconds,
     };

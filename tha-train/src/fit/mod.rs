@@ -10,7 +10,7 @@ pub(crate) mod judged;
 mod options;
 
 pub use error::FitError;
-pub(crate) use full::{Setting, fit_setting, stack};
+pub(crate) use full::held_out;
 pub use options::{Judge, Options};
 
 use crate::data::Dataset;
@@ -50,6 +50,8 @@ pub struct HeadReport {
     /// Relative residual on the validation samples, before the refit; of all heads together where they are added up, and
     /// none where each fold has heads of its own.
     pub val_residual: Option<f64>,
+    /// Mean square of all features together, that of the constant being one.
+    pub gamma: f64,
     /// Ridge parameter.
     pub ridge: f64,
     /// Time constant of the prior over the lags, in samples, where there was one.

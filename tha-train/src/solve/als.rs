@@ -92,7 +92,7 @@ pub(super) fn sweeps(
 }
 
 /// Makes core `k` left-orthogonal, handing the rest to core `k + 1`.
-fn pass_right(train: &mut TensorTrain, k: usize) {
+pub(super) fn pass_right(train: &mut TensorTrain, k: usize) {
     let core = &train.cores[k];
     let (left, q) = (core.left, core.q);
     let (orthogonal, rest) = qr(&core.tall());
@@ -101,7 +101,7 @@ fn pass_right(train: &mut TensorTrain, k: usize) {
 }
 
 /// Makes core `k` right-orthogonal, handing the rest to core `k - 1`.
-fn pass_left(train: &mut TensorTrain, k: usize) {
+pub(super) fn pass_left(train: &mut TensorTrain, k: usize) {
     let core = &train.cores[k];
     let (q, right) = (core.q, core.right);
     let (orthogonal, rest) = qr(&core.wide().transpose());

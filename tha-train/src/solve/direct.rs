@@ -6,7 +6,7 @@
 
 use super::count::monomials;
 use super::moments::Moments;
-use super::normal::{Rows, in_order};
+use super::normal::in_order;
 use super::{Problem, SolveError};
 use crate::linalg::{
     add_gram_lower, add_product, cholesky_in_place, cholesky_solve, minimal_norm, svd, view, view_mut,
@@ -57,6 +57,11 @@ impl Monomials {
         self.roots.len()
     }
 
+    /// q.
+    pub(super) fn variables(&self) -> usize {
+        self.q
+    }
+
     /// phi for the rows of a block: rows x count.
     pub(super) fn values(&self, x: &DMatrix<f64>) -> DMatrix<f64> {
         let rows = x.nrows();
@@ -105,7 +110,7 @@ impl Monomials {
 }
 
 /// phi^T phi (lower triangle) and phi^T y.
-fn gram(problem: &Problem, monomials: &Monomials) -> (DMatrix<f64>, DMatrix<f64>) {
+pub(super) fn gram(problem: &Problem, monomials: &Monomials) -> (DMatrix<f64>, DMatrix<f64>) {
     let size = monomials.count();
     let group = |k: usize| {
         let mut gram = DMatrix::zeros(size, size);
@@ -175,7 +180,10 @@ pub(super) fn judge(problem: &Problem, degree: usize, most: usize) -> Option<Jud
     let loss = (problem.y.norm_squared() - explained).max(0.0);
     let variance = loss / ((rows - count) * outputs) as f64;
     let worthwhile = rows >= ROWS_PER_MONOMIAL * count && cholesky_in_place(&mut factor);
-    let moments = worthwhile.then(|| Moments::new(problem, &monomials, &solution, &factor, loss));
+    let moments = worthwhile.then(|| {
+        let facts = (rows, problem.y.norm_squared());
+        Moments::new(facts, &monomials, &solution, &factor, loss)
+    });
     Some(Judge { loss, variance, dimension: count * outputs, tensor: monomials.tensor(&solution), moments })
 }
 
@@ -288,9 +296,4 @@ fn from_dense(
     }
     cores.push(Core::from_unfolding(left, q, 1, &rest));
     Some(TensorTrain { cores })
-}
-
-/// Relative loss of a train on some rows, for the log.
-pub(super) fn relative_loss(train: &TensorTrain, rows: &Rows) -> f64 {
-    rows.loss(train) / rows.square().max(f64::MIN_POSITIVE)
 }

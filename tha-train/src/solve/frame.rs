@@ -12,15 +12,13 @@
 //! successive exponentials in D, so its coordinates are running sums, sqrt(D_k) (u(t) + ... + u(t-k)), and their penalty is
 //! one on differences between lags, the heavier the later. Of these coordinates the directions that occur in the data are kept.
 
+use super::choose::Settings;
 use super::{Problem, SolveError};
 use crate::linalg::{add_product, set_product, symmetric_eigen, view, view_mut};
 use crate::tt::{Core, Features, TensorTrain, WHOLE};
 use nalgebra::{DMatrix, DVector};
 
 const FLOOR: f64 = 1e-3;
-/// The mean square of all running sums together, that of the constant being one: how far nonlinear terms, which are products of
-/// them, are held back against linear ones.
-const WEIGHT: f64 = 0.3;
 /// Directions of the running sums with a smaller part of the largest variance are left out.
 const SPAN: f64 = 1e-6;
 /// Smallest prior variance of a lag.
@@ -53,12 +51,17 @@ impl Frame {
                 * DMatrix::from_diagonal(&DVector::from_iterator(values.len(), weights))
                 * vectors.transpose()
         };
-        Ok(Self { map: power(-0.5), inverse: power(0.5), scale: unit_of(problem) })
+        Ok(Self { map: power(-0.5), inverse: power(0.5), scale: unit_of(problem.y) })
     }
 
     /// Running sums over the `memory` lags of each input, for kernels that fade with time constant `tau`.
-    pub(super) fn fading(problem: &Problem, memory: usize, tau: f64) -> Result<Self, SolveError> {
-        let q = problem.x.ncols();
+    fn fading(
+        (second, count, scale): (&DMatrix<f64>, usize, f64),
+        memory: usize,
+        tau: f64,
+        gamma: f64,
+    ) -> Result<Self, SolveError> {
+        let q = second.nrows();
         if memory == 0 || !(q - 1).is_multiple_of(memory) {
             return Err(SolveError::Shape {
                 what: "lags in the columns of x",
@@ -78,14 +81,9 @@ impl Frame {
             }
             sums
         };
-        let (mut square, mut covariance) = (0.0, DMatrix::zeros(q - 1, q - 1));
-        for (_, rows) in problem.x.parts() {
-            let x = product(&rows, &sums(&size));
-            square += x.norm_squared();
-            add_product(view_mut(&mut covariance), view(&x).transpose(), view(&x));
-        }
-        square /= problem.x.nrows() as f64;
-        let unit = if square > 0.0 { (WEIGHT / square).sqrt() } else { 1.0 };
+        let covariance = sums(&size).transpose() * product(second, &sums(&size));
+        let square = covariance.trace() / count as f64;
+        let unit = if square > 0.0 { (gamma / square).sqrt() } else { 1.0 };
         size.iter_mut().for_each(|size| *size *= unit);
 
         let (values, vectors) =
@@ -109,13 +107,45 @@ impl Frame {
         let mut inverse = DMatrix::zeros(kept.len() + 1, q);
         inverse[(0, 0)] = 1.0;
         inverse.rows_mut(1, kept.len()).copy_from(&basis.tr_mul(&differences));
-        Ok(Self { map, inverse, scale: unit_of(problem) })
+        Ok(Self { map, inverse, scale })
+    }
+
+    /// The coordinates in which the penalty of `settings` is the norm of the tensor: features of mean square gamma together,
+    /// or running sums where there is a prior over the lags.
+    ///
+    /// `second` is X^T X of `count` rows, `scale` the root mean square of their outputs.
+    pub(super) fn of(
+        (second, count, scale): (&DMatrix<f64>, usize, f64),
+        settings: &Settings,
+        memory: usize,
+    ) -> Result<Self, SolveError> {
+        if let Some(tau) = settings.decay {
+            return Self::fading((second, count, scale), memory, tau, settings.gamma);
+        }
+        let q = second.nrows();
+        let size = (settings.gamma / (q - 1).max(1) as f64).sqrt();
+        let diagonal = |size: f64| {
+            let mut map = DMatrix::from_diagonal_element(q, q, size);
+            map[(0, 0)] = 1.0;
+            map
+        };
+        Ok(Self { map: diagonal(size), inverse: diagonal(size.recip()), scale })
+    }
+
+    /// q x q', x' = map^T x.
+    pub(super) fn map(&self) -> &DMatrix<f64> {
+        &self.map
+    }
+
+    /// Root mean square of the outputs, one inside.
+    pub(super) fn scale(&self) -> f64 {
+        self.scale
     }
 
     /// The problem's own inputs, outputs of unit mean square: for solvers that are to run as published.
     pub(super) fn plain(problem: &Problem) -> Self {
         let identity = DMatrix::identity(problem.x.ncols(), problem.x.ncols());
-        Self { map: identity.clone(), inverse: identity, scale: unit_of(problem) }
+        Self { map: identity.clone(), inverse: identity, scale: unit_of(problem.y) }
     }
 
     /// Rows in the solver's coordinates.
@@ -143,21 +173,33 @@ impl Frame {
 pub(super) struct Entered<'a> {
     x: &'a dyn Features,
     map: &'a DMatrix<f64>,
+    /// The map only scales.
+    diagonal: bool,
     whole: Option<DMatrix<f64>>,
 }
 
 impl<'a> Entered<'a> {
     /// x' = map^T x for every row.
     pub(super) fn new(x: &'a dyn Features, map: &'a DMatrix<f64>) -> Self {
-        let few = x.nrows() * map.ncols() <= WHOLE;
-        let whole = few.then(|| {
+        let off = |j: usize| map.column(j).iter().enumerate().all(|(i, v)| i == j || *v == 0.0);
+        let diagonal = map.is_square() && (0..map.ncols()).all(off);
+        let mut entered = Self { x, map, diagonal, whole: None };
+        if x.nrows() * map.ncols() <= WHOLE {
             let mut whole = DMatrix::zeros(x.nrows(), map.ncols());
             for (start, part) in x.parts() {
-                whole.rows_mut(start, part.nrows()).copy_from(&product(&part, map));
+                whole.rows_mut(start, part.nrows()).copy_from(&entered.enter(part));
             }
-            whole
-        });
-        Self { x, map, whole }
+            entered.whole = Some(whole);
+        }
+        entered
+    }
+
+    fn enter(&self, mut x: DMatrix<f64>) -> DMatrix<f64> {
+        if !self.diagonal {
+            return product(&x, self.map);
+        }
+        x.column_iter_mut().enumerate().for_each(|(j, mut column)| column *= self.map[(j, j)]);
+        x
     }
 }
 
@@ -173,14 +215,14 @@ impl Features for Entered<'_> {
     fn select_rows(&self, rows: &[usize]) -> DMatrix<f64> {
         match &self.whole {
             Some(whole) => whole.select_rows(rows),
-            None => product(&self.x.select_rows(rows), self.map),
+            None => self.enter(self.x.select_rows(rows)),
         }
     }
 
     fn rows(&self, start: usize, count: usize) -> DMatrix<f64> {
         match &self.whole {
             Some(whole) => whole.rows(start, count).into_owned(),
-            None => product(&self.x.rows(start, count), self.map),
+            None => self.enter(self.x.rows(start, count)),
         }
     }
 }
@@ -191,9 +233,10 @@ fn product(x: &DMatrix<f64>, map: &DMatrix<f64>) -> DMatrix<f64> {
     product
 }
 
-/// Root-mean-square of the outputs.
-fn unit_of(problem: &Problem) -> f64 {
-    (problem.y.norm_squared() / problem.y.len() as f64).sqrt()
+/// Root-mean-square of the outputs, or one where all are zero.
+pub(super) fn unit_of(y: &DMatrix<f64>) -> f64 {
+    let unit = (y.norm_squared() / y.len().max(1) as f64).sqrt();
+    if unit > 0.0 { unit } else { 1.0 }
 }
 
 /// V(a, :, b) <- map V(a, :, b) for every core.
@@ -231,8 +274,11 @@ mod tests {
         let (x, y) = rows();
         let problem = Problem { x: &x, y: &y };
         let train = TensorTrain::random(2, 7, &[2, 2], &mut Normal::new(2));
-        let frames =
-            [Frame::new(&problem).unwrap(), Frame::plain(&problem), Frame::fading(&problem, 3, 2.0).unwrap()];
+        let frames = [
+            Frame::new(&problem).unwrap(),
+            Frame::plain(&problem),
+            Frame::fading((&(x.transpose() * &x), 50, 3.0), 3, 2.0, 0.3).unwrap(),
+        ];
         for frame in frames {
             let (inside, outputs) = frame.enter(&problem);
             let entered = frame.enter_train(&train);
@@ -249,7 +295,7 @@ mod tests {
     #[test]
     fn the_prior_is_the_kernel_it_claims_to_be() {
         let (x, y) = rows();
-        let frame = Frame::fading(&Problem { x: &x, y: &y }, 3, 2.0).unwrap();
+        let frame = Frame::fading((&(x.transpose() * &x), 50, 3.0), 3, 2.0, 0.3).unwrap();
         let lags = frame.map.rows(1, 6).columns(1, 6).into_owned();
         let covariance = &lags * lags.transpose();
         let unit = covariance[(0, 0)];
@@ -259,6 +305,6 @@ mod tests {
             assert!((covariance[(a, b)] / unit - expected).abs() < 1e-9, "{a} {b}");
         }
         let (inside, _) = frame.enter(&Problem { x: &x, y: &y });
-        assert!((inside.rows(0, 50).columns(1, 6).norm_squared() / 50.0 - WEIGHT).abs() < 1e-9);
+        assert!((inside.rows(0, 50).columns(1, 6).norm_squared() / 50.0 - 0.3).abs() < 1e-9);
     }
 }

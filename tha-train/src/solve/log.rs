@@ -79,10 +79,20 @@ impl<'a> Log<'a> {
         Self { steps: Vec::new(), observer }
     }
 
+    /// Tells nobody.
+    pub(super) fn silent() -> Log<'static> {
+        Log { steps: Vec::new(), observer: &Silent }
+    }
+
+    /// An error when the observer wants to stop.
+    pub(super) fn check(&self) -> Result<(), super::SolveError> {
+        if self.observer.stop() { Err(super::SolveError::Stopped) } else { Ok(()) }
+    }
+
     /// Records a step; an error when the observer wants to stop.
     pub(super) fn record(&mut self, step: Step) -> Result<(), super::SolveError> {
         self.observer.progress(&step);
         self.steps.push(step);
-        if self.observer.stop() { Err(super::SolveError::Stopped) } else { Ok(()) }
+        self.check()
     }
 }

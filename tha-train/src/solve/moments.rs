@@ -6,12 +6,15 @@
 //! residual is z(Z) - f(Z), and the matrix T = L^T Phi_Z^+ that mixes it: losses and steps of a descent then cost the
 //! same for a thousand rows and for a million.
 
-use super::Problem;
 use super::direct::Monomials;
 use super::normal::{Components, NormalEquations};
-use crate::linalg::{add_gram_lower, add_product, qr, set_product, transposed_solve, view, view_mut};
+use crate::linalg::{
+    add_gram_lower, add_product, cholesky_in_place, cholesky_solve, columns, columns_mut, qr, set_product,
+    transposed_solve, view, view_mut,
+};
 use crate::tt::{Normal, TensorTrain, evaluate_block, unfold};
 use nalgebra::DMatrix;
+use std::sync::Arc;
 
 /// Points per monomial: a few more than needed are much better conditioned.
 const POINTS: f64 = 1.125;
@@ -26,16 +29,50 @@ pub(super) struct Moments {
     /// RSS of the direct solution.
     rest: f64,
     /// Z, points x q, and the direct solution there, points x l.
-    x: DMatrix<f64>,
-    y: DMatrix<f64>,
+    points: (DMatrix<f64>, DMatrix<f64>),
     /// T, monomials x points.
-    mixing: DMatrix<f64>,
+    mixing: Arc<DMatrix<f64>>,
+    /// T^T T, points x points.
+    metric: Arc<DMatrix<f64>>,
+}
+
+/// phi^T phi (lower triangle), phi^T y and ||y||^2 over some rows.
+#[derive(Clone)]
+pub(super) struct Sums {
+    pub(super) gram: DMatrix<f64>,
+    pub(super) truth: DMatrix<f64>,
+    pub(super) square: f64,
+    pub(super) count: usize,
+}
+
+impl Sums {
+    /// Adds other rows.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.gram += &other.gram;
+        self.truth += &other.truth;
+        self.square += other.square;
+        self.count += other.count;
+    }
+
+    /// The moments of these rows; `None` where they do not determine every monomial.
+    pub(super) fn moments(&self, monomials: &Monomials) -> Option<Moments> {
+        let mut factor = self.gram.clone();
+        if !cholesky_in_place(&mut factor) {
+            return None;
+        }
+        let mut solution = self.truth.clone();
+        cholesky_solve(&factor, &mut solution);
+        let explained: f64 = solution.iter().zip(self.truth.iter()).map(|(z, r)| z * r).sum();
+        let rest = (self.square - explained).max(0.0);
+        Some(Moments::new((self.count, self.square), monomials, &solution, &factor, rest))
+    }
 }
 
 impl Moments {
-    /// Of the rows of `problem`, whose direct solution is `solution` with residual sum of squares `rest`; `factor` is L.
+    /// Of `count` rows with ||y||^2 = `square`, whose direct solution is `solution` with residual sum of squares `rest`;
+    /// `factor` is L.
     pub(super) fn new(
-        problem: &Problem,
+        (count, square): (usize, f64),
         monomials: &Monomials,
         solution: &DMatrix<f64>,
         factor: &DMatrix<f64>,
@@ -43,7 +80,7 @@ impl Moments {
     ) -> Self {
         let mut normal = Normal::new(0);
         let points = (POINTS * monomials.count() as f64).ceil() as usize;
-        let x = DMatrix::from_fn(points, problem.x.ncols(), |_, _| normal.draw());
+        let x = DMatrix::from_fn(points, monomials.variables(), |_, _| normal.draw());
         let values = monomials.values(&x);
         let y = &values * solution;
         // Phi_Z = Q S gives T^T = Q S^-T L.
@@ -54,19 +91,56 @@ impl Moments {
         let mut transposed = DMatrix::zeros(points, monomials.count());
         set_product(view_mut(&mut transposed), view(&orthogonal), view(&inner));
         let mixing = transposed.transpose();
-        Self { count: problem.x.nrows(), square: problem.y.norm_squared(), rest, x, y, mixing }
+        let mut metric = DMatrix::zeros(points, points);
+        set_product(view_mut(&mut metric), view(&transposed), view(&mixing));
+        Self { count, square, rest, points: (x, y), mixing: Arc::new(mixing), metric: Arc::new(metric) }
+    }
+
+    /// The same rows in other coordinates: x' = map^T x, y' = y / scale.
+    pub(super) fn entered(&self, map: &DMatrix<f64>, scale: f64) -> Self {
+        Self {
+            points: (&self.points.0 * map, &self.points.1 / scale),
+            rest: self.rest / scale.powi(2),
+            square: self.square / scale.powi(2),
+            ..self.clone()
+        }
+    }
+
+    /// The residual variance of the direct solution, relative to the mean square of the outputs.
+    pub(super) fn floor(&self) -> f64 {
+        let freedom = self.count.saturating_sub(self.mixing.nrows()).max(1) as f64;
+        self.rest / freedom * self.count as f64 / self.square.max(f64::MIN_POSITIVE)
+    }
+
+    /// The points Z and the direct solution there.
+    pub(super) fn points(&self) -> &(DMatrix<f64>, DMatrix<f64>) {
+        &self.points
+    }
+
+    /// T^T T r: what residuals at the points weigh, and the squared residual of the rows they stand for.
+    pub(super) fn weigh(&self, residual: &[f64]) -> (Vec<f64>, f64) {
+        let count = self.points.0.nrows();
+        let mut weighed = vec![0.0; residual.len()];
+        let outputs = residual.len() / count.max(1);
+        set_product(
+            columns_mut(&mut weighed, count, outputs),
+            view(&self.metric),
+            columns(residual, count, outputs),
+        );
+        let square: f64 = residual.iter().zip(&weighed).map(|(r, w)| r * w).sum();
+        (weighed, self.rest + square)
     }
 
     /// l.
     pub(super) fn outputs(&self) -> usize {
-        self.y.ncols()
+        self.points.1.ncols()
     }
 
     /// ||y - f||^2 over the rows.
     pub(super) fn loss(&self, train: &TensorTrain) -> f64 {
         let unfolded: Vec<_> = train.cores.iter().map(unfold).collect();
-        let values = evaluate_block(train, &unfolded, self.x.as_slice(), self.x.nrows());
-        let residual: Vec<f64> = self.y.iter().zip(values).map(|(y, f)| y - f).collect();
+        let values = evaluate_block(train, &unfolded, self.points.0.as_slice(), self.points.0.nrows());
+        let residual: Vec<f64> = self.points.1.iter().zip(values).map(|(y, f)| y - f).collect();
         self.rest + self.mixed(&residual).norm_squared()
     }
 
@@ -78,9 +152,9 @@ impl Moments {
         out: &mut NormalEquations,
     ) {
         let unfolded: Vec<_> = train.cores.iter().map(unfold).collect();
-        let (weights, residual) = components.weights(train, &unfolded, &self.x, &self.y);
+        let (weights, residual) = components.weights(train, &unfolded, &self.points.0, &self.points.1);
         let residual = self.mixed(&residual);
-        let ((points, q), outputs) = (self.x.shape(), self.y.ncols());
+        let ((points, q), outputs) = (self.points.0.shape(), self.points.1.ncols());
         let size = components.list.len() * q;
         out.clear(size);
         out.gradient = DMatrix::zeros(size, 1);
@@ -97,7 +171,7 @@ impl Moments {
             let mut slopes = DMatrix::zeros(points, places.len());
             for (&(_, c, i), mut to) in places.iter().zip(slopes.column_iter_mut()) {
                 let weight = &weights[(c * outputs + j) * points..][..points];
-                let input = self.x.column(i);
+                let input = self.points.0.column(i);
                 to.iter_mut().zip(weight).zip(input.iter()).for_each(|((to, w), x)| *to = w * x);
             }
             let mut mixed = DMatrix::zeros(self.mixing.nrows(), places.len());
@@ -123,8 +197,8 @@ impl Moments {
 
     /// T times the residuals at the points, monomials x l.
     fn mixed(&self, residual: &[f64]) -> DMatrix<f64> {
-        let residual = crate::linalg::columns(residual, self.x.nrows(), self.y.ncols());
-        let mut mixed = DMatrix::zeros(self.mixing.nrows(), self.y.ncols());
+        let residual = columns(residual, self.points.0.nrows(), self.points.1.ncols());
+        let mut mixed = DMatrix::zeros(self.mixing.nrows(), self.points.1.ncols());
         add_product(view_mut(&mut mixed), view(&self.mixing), residual);
         mixed
     }
@@ -132,6 +206,7 @@ impl Moments {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Problem;
     use super::super::direct::judge;
     use super::super::normal::Rows;
     use super::*;

@@ -7,7 +7,6 @@
 //! Gram matrices. A singular value decomposition, cut at the tolerance and the cap, splits the super-core again; what
 //! that costs is logged with every step (Theorem 5 of the paper).
 
-use super::ladder::Chosen;
 use super::log::{Log, Step, StepKind};
 use super::normal::Rows;
 use super::{Options, Problem, SolveError};
@@ -26,14 +25,14 @@ pub(super) fn fit(
     options: &Options,
     ridge: f64,
     log: &mut Log,
-) -> Result<Chosen, SolveError> {
+) -> Result<(TensorTrain, usize), SolveError> {
     let (q, outputs, degree) = (problem.x.ncols(), problem.y.ncols(), options.degree);
     let mut normal = Normal::new(options.seed);
     let mut train = TensorTrain::random(outputs, q, &vec![1; degree - 1], &mut normal);
     let rows = Rows::new(problem, 1);
     if degree == 1 {
         let steps = super::als::sweeps(&mut train, &rows, ridge, 2, options.tolerance, log)?;
-        return Ok(Chosen { train, ridge, steps });
+        return Ok((train, steps));
     }
     train.orthogonalize_right();
     let unit = rows.square();
@@ -58,10 +57,10 @@ pub(super) fn fit(
             })?;
         }
         if before - best.0 <= options.tolerance * before || best.0 <= options.tolerance.powi(2) * unit {
-            return Ok(Chosen { train: best.1, ridge, steps: sweep + 1 });
+            return Ok((best.1, sweep + 1));
         }
     }
-    Ok(Chosen { train: best.1, ridge, steps: options.sweeps })
+    Ok((best.1, options.sweeps))
 }
 
 /// One update of the super-core of cores k and k + 1, without penalty and cut to rank `cap`: the updated train, the

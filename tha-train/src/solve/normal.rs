@@ -87,10 +87,36 @@ impl<'a> Rows<'a> {
         rows
     }
 
+    /// All rows of a problem, made at every step however few they are.
+    pub(super) fn read(problem: &Problem<'a>) -> Self {
+        let (count, outputs) = (problem.x.nrows(), problem.y.ncols());
+        Self { kind: Kind::Read(*problem, 1), count, outputs, square: problem.y.norm_squared() }
+    }
+
+    /// All rows of a problem, kept however many they are.
+    pub(super) fn kept(problem: &Problem<'_>) -> Rows<'static> {
+        let (count, outputs) = (problem.x.nrows(), problem.y.ncols());
+        let block = |k: usize| -> Block {
+            let rows = BLOCK.min(count - k * BLOCK);
+            (problem.x.rows(k * BLOCK, rows), problem.y.rows(k * BLOCK, rows).into_owned())
+        };
+        let blocks: Vec<Block> = (0..count.div_ceil(BLOCK)).map(block).collect();
+        let square = blocks.iter().map(|(_, y)| y.norm_squared()).sum();
+        Rows { kind: Kind::Kept(blocks), count, outputs, square }
+    }
+
     /// Rows known by their moments only.
     pub(super) fn condensed(moments: &'a Moments) -> Self {
         let outputs = moments.outputs();
         Self { kind: Kind::Condensed(moments), count: moments.count, outputs, square: moments.square }
+    }
+
+    /// What stands for rows that are not here.
+    pub(super) fn moments(&self) -> Option<&Moments> {
+        match self.kind {
+            Kind::Condensed(moments) => Some(moments),
+            _ => None,
+        }
     }
 
     /// The rows themselves are not here.
@@ -133,6 +159,15 @@ impl<'a> Rows<'a> {
         match &self.kind {
             Kind::Kept(blocks) => Cow::Borrowed(&blocks[range]),
             _ => Cow::Owned(range.into_par_iter().map(|k| self.block(k).into_owned()).collect()),
+        }
+    }
+
+    /// Group `k` of `size` blocks.
+    pub(super) fn group(&self, k: usize, size: usize) -> Cow<'_, [Block]> {
+        let range = k * size..((k + 1) * size).min(self.blocks());
+        match &self.kind {
+            Kind::Kept(blocks) => Cow::Borrowed(&blocks[range]),
+            _ => Cow::Owned(range.map(|k| self.block(k).into_owned()).collect()),
         }
     }
 

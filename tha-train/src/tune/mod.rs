@@ -19,7 +19,6 @@ pub use setting::{Heads, Setting};
 
 use crate::checkpoint::{self, Checkpoint, Identity};
 use crate::data::{DataError, Dataset, Split, listed};
-use crate::fit::judged::HELD_OUT;
 use crate::fit::{FitError, Judge};
 use search::Search;
 use std::path::PathBuf;
@@ -151,7 +150,7 @@ fn check(data: &Dataset, judge: Judge<'_>, options: &Options) -> Result<(), FitE
     let (held_out, validated) = match judge {
         Judge::End(fraction) => {
             let Split { train, validation } = Split::by_end(data, &all, fraction)?;
-            (Split::by_end(data, &train, fraction)?.validation, (data, validation))
+            (train, (data, validation))
         }
         Judge::Folds(count) => {
             Split::folds(data, &all, count)?;
@@ -159,7 +158,7 @@ fn check(data: &Dataset, judge: Judge<'_>, options: &Options) -> Result<(), FitE
         }
         Judge::Data(other) => {
             other.check_memory(memory)?;
-            (Split::by_end(data, &all, HELD_OUT)?.validation, (other, other.scored_rows(1)))
+            (all, (other, other.scored_rows(1)))
         }
     };
     // Settings are compared and validated by their NRMSE, which a constant does not have.

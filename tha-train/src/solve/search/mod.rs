@@ -58,8 +58,6 @@ pub(super) struct Candidate {
 pub(super) struct Race {
     /// The best candidate of each rank level seen, lowest rank first.
     pub(super) candidates: Vec<Candidate>,
-    /// The last candidate is as good as the data can tell, unless one of lower rank predicts better.
-    pub(super) certain: bool,
     /// Values of the sketch.
     entries: usize,
 }
@@ -131,7 +129,7 @@ pub(super) fn race<'a, 'b>(
         log,
     };
     let winner = track.run()?;
-    let (certain, entries) = (winner.is_some(), track.sketch.entries());
+    let entries = track.sketch.entries();
     // Where nearly every polynomial has the rank below the cap, those that fit are many and none is likely to be true: the
     // direct solution itself is the better choice.
     if let Some(judge) = judge
@@ -150,7 +148,7 @@ pub(super) fn race<'a, 'b>(
         Some(winner) => vec![winner],
         None => track.best.into_iter().flatten().collect(),
     };
-    Ok(Race { candidates, certain, entries })
+    Ok(Race { candidates, entries })
 }
 
 impl Track<'_, '_> {

@@ -1,0 +1,105 @@
+//! Networks that fit all but exactly: found by a search, polished without a penalty.
+//!
+//! A descent with a penalty ends in one of many local minima. Where the system is a network of the rank asked for and noise is
+//! small, one of them is far below all others, and it pays to look for it: the race of [`super::search`], on rows that
+//! leave one block out, which then says whether it was found.
+
+use super::count::{dimension, monomials};
+use super::direct;
+use super::frame::Frame;
+use super::levenberg::{Descent, EXPLICIT};
+use super::log::{Log, Step, StepKind};
+use super::normal::Rows;
+use super::search::{SMALL, race};
+use super::{Options, Problem, SolveError};
+use crate::tt::{Features, TensorTrain};
+
+/// Most monomials for which the direct solution, than which nothing of the degree fits better, is worth its cost.
+const JUDGE: usize = 600;
+/// Relative loss below which moments have lost digits that the rows still have.
+const CONDENSED: f64 = 1e-10;
+
+/// A network that may fit exactly, or nothing where that is known to be impossible or was not tried. `floor` is the relative
+/// squared residual of the direct solution, where it is known.
+pub(super) fn find(
+    problem: &Problem<'_>,
+    judge: &Problem<'_>,
+    floor: Option<f64>,
+    options: &Options,
+    log: &mut Log<'_>,
+) -> Result<Option<TensorTrain>, SolveError> {
+    if floor.is_some_and(|floor| floor > SMALL) {
+        // Nothing of this degree fits well.
+        return Ok(None);
+    }
+    let (q, outputs) = (problem.x.ncols(), problem.y.ncols());
+    let known = monomials(q, options.degree) <= JUDGE;
+    let smallest = options.start_ranks(outputs, q, options.max_rank.min(2));
+    if !known && (options.degree == 2 || problem.y.len() < dimension(&smallest, outputs, q)) {
+        // Random starts find quadratic networks, and rows that do not determine a network of rank two find none.
+        return Ok(None);
+    }
+    let frame = Frame::new(problem)?;
+    let (x, y) = frame.enter(problem);
+    let inside = Problem { x: &x, y: &y };
+    let reference = direct::judge(&inside, options.degree, JUDGE);
+    if reference.as_ref().is_some_and(|reference| reference.variance > SMALL) {
+        return Ok(None);
+    }
+    let ranks = options.start_ranks(outputs, q, options.max_rank);
+    let largest = TensorTrain::zeros(y.ncols(), x.ncols(), &ranks).parameters();
+    let moments = reference.as_ref().and_then(|reference| reference.moments.as_ref());
+    let rows = match moments.filter(|_| largest <= EXPLICIT) {
+        Some(moments) => Rows::condensed(moments),
+        None => Rows::new(&inside, 1),
+    };
+    let race = race(&inside, &rows, reference.as_ref(), options, log)?;
+    let (x, y) = frame.enter(judge);
+    let loss = |network: &TensorTrain| (network.evaluate(&x) - &y).norm_squared();
+    let candidates = race.candidates.iter().map(|candidate| &candidate.train);
+    let best = candidates.min_by(|a, b| loss(a).total_cmp(&loss(b)));
+    let Some(mut network) = best.cloned() else { return Ok(None) };
+    descend(&mut network, &rows, options, log)?;
+    if rows.are_condensed() && rows.loss(&network) <= CONDENSED * rows.square() {
+        descend(&mut network, &Rows::new(&inside, 1), options, log)?;
+    }
+    Ok(Some(frame.leave(&network)))
+}
+
+/// Descends without a penalty on all cores together; gives the number of steps too.
+pub(super) fn polish(
+    problem: &Problem<'_>,
+    network: &TensorTrain,
+    options: &Options,
+    log: &mut Log<'_>,
+) -> Result<(TensorTrain, usize), SolveError> {
+    let frame = Frame::new(problem)?;
+    let (x, y) = frame.enter(problem);
+    let mut network = frame.enter_train(network);
+    network.balance();
+    let steps = descend(&mut network, &Rows::new(&Problem { x: &x, y: &y }, 1), options, log)?;
+    Ok((frame.leave(&network), steps))
+}
+
+fn descend(
+    network: &mut TensorTrain,
+    rows: &Rows<'_>,
+    options: &Options,
+    log: &mut Log<'_>,
+) -> Result<usize, SolveError> {
+    let mut descent = Descent::new(network.clone());
+    let unit = rows.square();
+    let mut done = options.sweeps;
+    for step in 0..options.sweeps {
+        let gain = descent.step(rows, 0.0).unwrap_or(0.0);
+        let (loss, ranks) = (descent.loss, descent.train.ranks());
+        let kind = StepKind::AllCores;
+        log.record(Step { kind, loss: loss / unit, gain: gain / unit, truncation: 0.0, ranks })?;
+        if gain <= options.tolerance * (loss + gain) || loss <= 1e-28 * unit {
+            done = step + 1;
+            break;
+        }
+    }
+    *network = descent.train;
+    Ok(done)
+}
