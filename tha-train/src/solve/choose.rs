@@ -222,11 +222,9 @@ fn score(
     options: &Options,
     observer: &dyn Observer,
 ) -> Result<Choice, SolveError> {
-    // Heads of an ensemble make up for each other: a coarser list will do.
-    let stride = if options.restarts > 1 { 1 } else { 2 };
-    let ridges: Vec<f64> = match options.ridge {
-        Ridge::Auto => RIDGES.into_iter().step_by(stride).collect(),
-        Ridge::Fixed(ridge) => vec![ridge],
+    let ridges: &[f64] = match &options.ridge {
+        Ridge::Auto => &RIDGES,
+        Ridge::Fixed(ridge) => std::slice::from_ref(ridge),
     };
     let mut paths = Vec::with_capacity(blocks.parts.len());
     for (fitted, held) in &blocks.parts {
@@ -234,7 +232,7 @@ fn score(
     }
     let mut best: Option<Choice> = None;
     let mut waiting = 0;
-    for ridge in ridges {
+    for &ridge in ridges {
         let squares = for_each_block(&mut paths, |(path, held)| {
             path.follow(ridge, &mut Log::silent())?;
             Ok(squares(&path.network(), held))
