@@ -111,10 +111,10 @@ fn a_validation_file_chooses_nothing_and_says_what_evaluate_says() {
     }
 }
 
-/// Inputs and outputs drawn independently of each other, row by row, from a seeded generator.
-fn noise(inputs: usize, samples: usize, folder: &Path) {
-    let mut state = 88_172_645_463_325_252_u64;
-    let mut draw = || {
+/// Seeded deviates of about unit variance.
+fn deviates(seed: u64) -> impl FnMut() -> f64 {
+    let mut state = seed;
+    move || {
         let mut sum = -6.0;
         for _ in 0..12 {
             state ^= state << 13;
@@ -123,7 +123,12 @@ fn noise(inputs: usize, samples: usize, folder: &Path) {
             sum += (state >> 11) as f64 / (1_u64 << 53) as f64;
         }
         sum
-    };
+    }
+}
+
+/// Inputs and outputs drawn independently of each other, row by row, from a seeded generator.
+fn noise(inputs: usize, samples: usize, folder: &Path) {
+    let mut draw = deviates(88_172_645_463_325_252);
     let names: Vec<String> = (1..=inputs).map(|k| format!("u{k}")).collect();
     let mut text = format!("{},y1\n", names.join(","));
     for _ in 0..samples {
@@ -409,17 +414,7 @@ fn wrong_ensembles_are_refused_in_one_line() {
 
 /// Six inputs; y1 depends on u1 and u2, y2 on u3 and u4, y3 on u5 alone.
 fn separate(name: &str, samples: usize, noise: f64, seed: u64, folder: &Path) {
-    let mut state = seed;
-    let mut draw = || {
-        let mut sum = -6.0;
-        for _ in 0..12 {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            sum += (state >> 11) as f64 / (1_u64 << 53) as f64;
-        }
-        sum
-    };
+    let mut draw = deviates(seed);
     let mut text = "u1,u2,u3,u4,u5,u6,y1,y2,y3\n".to_owned();
     let mut before = [0.0; 6];
     for _ in 0..samples {

@@ -88,7 +88,7 @@ pub(super) fn choose(
         .map(|y| mean_and_std(y.iter().copied()).1)
         .map(|spread| if spread > 0.0 { spread } else { 1.0 })
         .collect();
-    let trial = Trial { blocks: &blocks, spread: &spread };
+    let judge = Judge { blocks: &blocks, spread: &spread };
     let last = blocks.parts.len() - 1;
     let penalised = matches!(options.ridge, Ridge::Fixed(ridge) if ridge > 0.0);
     let free = options.degree > 1
@@ -100,12 +100,12 @@ pub(super) fn choose(
         let (fitted, held) = &blocks.parts[last];
         found = exact::find(&fitted.part.problem(), &held.problem(), fitted.floor(), options, log)?;
     }
-    if let Some(network) = found.take_if(|network| trial.error(last, network) < SETTLED) {
-        return trial.everywhere(network, options, log);
+    if let Some(network) = found.take_if(|network| judge.error(network) < SETTLED) {
+        return judge.everywhere(network, options, log);
     }
     let score = |settings: &Settings| match options.solver {
-        Solver::Ladder => score(&blocks, &spread, settings, options, observer),
-        _ => score_published(&blocks, &spread, settings, options, observer),
+        Solver::Ladder => follow(&judge, settings, options, observer),
+        _ => follow_published(&judge, settings, options, observer),
     };
     let mut tried: Vec<Choice> = Vec::new();
     let gamma = if options.solver == Solver::Ladder { 1.0 } else { 0.3 };
@@ -150,24 +150,49 @@ pub(super) fn choose(
         found => found,
     };
     match found {
-        Some(found) if trial.error(last, &found) < CLEARLY * chosen.blocks[last] => {
-            trial.everywhere(found, options, log)
+        Some(found) if judge.error(&found) < CLEARLY * chosen.blocks[last] => {
+            judge.everywhere(found, options, log)
         }
         _ => Ok(chosen),
     }
 }
 
-/// Networks without a penalty on trial.
-struct Trial<'a> {
+/// The blocks as judges of networks that have not seen them.
+struct Judge<'a> {
     blocks: &'a Blocks<'a>,
+    /// Of every output.
     spread: &'a [f64],
 }
 
-impl Trial<'_> {
-    /// Relative error on block `k`.
-    fn error(&self, k: usize, network: &TensorTrain) -> f64 {
-        let held = &self.blocks.parts[k].1;
-        relative(&[0], &[squares(network, held)], &[held.y.nrows()], self.spread)
+impl Judge<'_> {
+    /// Settings with what their networks, one for each block, leave on it.
+    fn score(&self, settings: Settings, networks: Vec<TensorTrain>) -> Choice {
+        let squares: Vec<Vec<f64>> = networks
+            .iter()
+            .zip(&self.blocks.parts)
+            .map(|(network, (_, held))| squares(network, held))
+            .collect();
+        let blocks: Vec<f64> = (0..squares.len()).map(|k| self.relative(&[k], &squares)).collect();
+        let error = self.relative(&(0..squares.len()).collect::<Vec<_>>(), &squares);
+        Choice { settings, error, blocks, networks }
+    }
+
+    /// Relative error on the last block.
+    fn error(&self, network: &TensorTrain) -> f64 {
+        let last = self.blocks.parts.len() - 1;
+        let mut all = vec![Vec::new(); last];
+        all.push(squares(network, &self.blocks.parts[last].1));
+        self.relative(&[last], &all)
+    }
+
+    /// Root mean square error over some blocks relative to the spread of the outputs, mean over the outputs.
+    fn relative(&self, blocks: &[usize], squares: &[Vec<f64>]) -> f64 {
+        let count: usize = blocks.iter().map(|&k| self.blocks.parts[k].1.y.nrows()).sum();
+        let output = |(j, spread): (usize, &f64)| {
+            let square: f64 = blocks.iter().map(|&k| squares[k][j]).sum();
+            (square / count.max(1) as f64).sqrt() / spread
+        };
+        self.spread.iter().enumerate().map(output).sum::<f64>() / self.spread.len() as f64
     }
 
     /// The choice of a network that was found without the last block, polished without each of the others.
@@ -185,12 +210,7 @@ impl Trial<'_> {
         }
         let settings = Settings { ranks: found.ranks(), gamma: 1.0, ridge: 0.0, decay: None, exact: true };
         networks.push(found);
-        let all: Vec<Vec<f64>> = networks.iter().zip(parts).map(|(n, (_, held))| squares(n, held)).collect();
-        let sizes: Vec<usize> = parts.iter().map(|(_, held)| held.y.nrows()).collect();
-        let every: Vec<usize> = (0..sizes.len()).collect();
-        let error = relative(&every, &all, &sizes, self.spread);
-        let blocks = every.iter().map(|&k| relative(&[k], &all, &sizes, self.spread)).collect();
-        Ok(Choice { settings, error, blocks, networks })
+        Ok(self.score(settings, networks))
     }
 }
 
@@ -214,10 +234,9 @@ fn simplest(tried: Vec<Choice>) -> Choice {
     simplest.unwrap_or(best)
 }
 
-/// Follows the ridges with everything else given; the best ridge and its errors.
-fn score(
-    blocks: &Blocks<'_>,
-    spread: &[f64],
+/// Follows the ridges with everything else given; the best of them.
+fn follow(
+    judge: &Judge<'_>,
     settings: &Settings,
     options: &Options,
     observer: &dyn Observer,
@@ -226,41 +245,31 @@ fn score(
         Ridge::Auto => &RIDGES,
         Ridge::Fixed(ridge) => std::slice::from_ref(ridge),
     };
-    let mut paths = Vec::with_capacity(blocks.parts.len());
-    for (fitted, held) in &blocks.parts {
-        paths.push((Path::new(fitted, blocks.parts.len(), settings, options, None)?, held));
+    let parts = &judge.blocks.parts;
+    let mut paths = Vec::with_capacity(parts.len());
+    for (fitted, _) in parts {
+        paths.push(Path::new(fitted, parts.len(), settings, options, None)?);
     }
-    let mut best: Option<Choice> = None;
+    let mut tried: Vec<Choice> = Vec::new();
     let mut waiting = 0;
     for &ridge in ridges {
-        let squares = for_each_block(&mut paths, |(path, held)| {
-            path.follow(ridge, &mut Log::silent())?;
-            Ok(squares(&path.network(), held))
-        })?;
+        for_each_block(&mut paths, |path| path.follow(ridge, &mut Log::silent()))?;
         Log::new(observer).check()?;
-        let sizes: Vec<usize> = paths.iter().map(|(_, held)| held.y.nrows()).collect();
-        let error = relative(&(0..sizes.len()).collect::<Vec<_>>(), &squares, &sizes, spread);
-        waiting += 1;
-        if best.as_ref().is_none_or(|best| error < best.error) {
-            waiting = 0;
-            best = Some(Choice {
-                settings: Settings { ridge, ..settings.clone() },
-                error,
-                blocks: (0..sizes.len()).map(|k| relative(&[k], &squares, &sizes, spread)).collect(),
-                networks: paths.iter().map(|(path, _)| path.network()).collect(),
-            });
-        }
-        if waiting == PATIENCE {
+        let networks = paths.iter().map(Path::network).collect();
+        let choice = judge.score(Settings { ridge, ..settings.clone() }, networks);
+        waiting = if tried.last().is_none_or(|best| choice.error < best.error) { 0 } else { waiting + 1 };
+        if waiting == 0 {
+            tried = vec![choice];
+        } else if waiting == PATIENCE {
             break;
         }
     }
-    Ok(best.expect("at least one ridge was tried"))
+    Ok(tried.swap_remove(0))
 }
 
 /// The same for the published solvers: of these only the direct one has a ridge to choose.
-fn score_published(
-    blocks: &Blocks<'_>,
-    spread: &[f64],
+fn follow_published(
+    judge: &Judge<'_>,
     settings: &Settings,
     options: &Options,
     observer: &dyn Observer,
@@ -270,35 +279,18 @@ fn score_published(
         (Ridge::Auto, Solver::Direct) => RIDGES.iter().map(|ridge| 1e-4 * ridge).chain([0.0]).collect(),
         (Ridge::Auto, _) => vec![0.0],
     };
-    let sizes: Vec<usize> = blocks.parts.iter().map(|(_, held)| held.y.nrows()).collect();
-    let every: Vec<usize> = (0..sizes.len()).collect();
-    let mut best: Option<Choice> = None;
+    let mut tried = Vec::with_capacity(ridges.len());
     for ridge in ridges {
         let settings = Settings { ridge, ..settings.clone() };
         let log = &mut Log::new(observer);
-        let mut networks = Vec::with_capacity(sizes.len());
-        for (fitted, _) in &blocks.parts {
-            networks.push(published(options.solver, &fitted.part.problem(), &settings, options, log)?.0);
-        }
-        let squares: Vec<Vec<f64>> =
-            networks.iter().zip(&blocks.parts).map(|(network, (_, held))| squares(network, held)).collect();
-        let error = relative(&every, &squares, &sizes, spread);
-        if best.as_ref().is_none_or(|best| error < best.error) {
-            let blocks = every.iter().map(|&k| relative(&[k], &squares, &sizes, spread)).collect();
-            best = Some(Choice { settings, error, blocks, networks });
-        }
+        let fit = |(fitted, _): &(Fitted<'_>, _)| {
+            published(options.solver, &fitted.part.problem(), &settings, options, log)
+                .map(|(network, _)| network)
+        };
+        let networks = judge.blocks.parts.iter().map(fit).collect::<Result<Vec<_>, _>>()?;
+        tried.push(judge.score(settings, networks));
     }
-    Ok(best.expect("at least one ridge was tried"))
-}
-
-/// Root mean square error over some blocks relative to the spread of the outputs, mean over the outputs.
-fn relative(blocks: &[usize], squares: &[Vec<f64>], sizes: &[usize], spread: &[f64]) -> f64 {
-    let count: usize = blocks.iter().map(|&k| sizes[k]).sum();
-    let output = |(j, spread): (usize, &f64)| {
-        let square: f64 = blocks.iter().map(|&k| squares[k][j]).sum();
-        (square / count.max(1) as f64).sqrt() / spread
-    };
-    spread.iter().enumerate().map(output).sum::<f64>() / spread.len() as f64
+    Ok(least(&tried).clone())
 }
 
 /// Fits given settings to all rows: from a network that was fitted with them to others, or along the ridges. Gives the
@@ -385,7 +377,8 @@ mod tests {
         let networks = |y: &DMatrix<f64>| {
             let blocks = Blocks::new(&Problem { x: &x, y }, &blocks, 2);
             let settings = Settings { ridge: 0.0, ranks: vec![2], ..before.settings.clone() };
-            score(&blocks, &[1.0, 1.0], &settings, &options, &Silent).unwrap().networks
+            let judge = Judge { blocks: &blocks, spread: &[1.0, 1.0] };
+            follow(&judge, &settings, &options, &Silent).unwrap().networks
         };
         let (a, b) = (networks(&y), networks(&other));
         assert_eq!((0..4).map(|k| a[k] == b[k]).collect::<Vec<_>>(), [false, false, true, false]);
