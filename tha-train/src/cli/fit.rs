@@ -292,7 +292,7 @@ impl ensemble::Watch for Watch<'_> {
     fn head(&self, k: usize, done: usize, of: usize, validation: f64, seconds: f64) {
         self.progress.now(|| {
             format!(
-                "head {}: held-out residual {}; {done} of {of}, about {seconds:.0} s left",
+                "head {}: held-out error {}; {done} of {of}, about {seconds:.0} s left",
                 k + 1,
                 figure(validation)
             )

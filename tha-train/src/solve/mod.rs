@@ -16,6 +16,7 @@ mod error;
 mod exact;
 mod frame;
 mod levenberg;
+mod local;
 mod log;
 mod moments;
 mod mvmals;

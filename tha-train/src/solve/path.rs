@@ -3,11 +3,12 @@
 //! What the fits need of the rows without a block is prepared once for all settings: their second moments, and where the
 //! monomials are few their moments up to twice the degree, which then stand for the rows.
 
-use super::canonical::{Covariance, Effort, sweeps};
+use super::canonical::{Effort, sweeps};
 use super::choose::Settings;
 use super::count::monomials;
 use super::direct::{self, Monomials};
 use super::frame::{Frame, unit_of};
+use super::local::Covariance;
 use super::log::Log;
 use super::moments::{Moments, Sums};
 use super::normal::Rows;

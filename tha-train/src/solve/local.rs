@@ -1,0 +1,398 @@
+//! The least-squares problem of one core, and its solution by conjugate gradients.
+//!
+//! Its matrix is sum_t (x_t x_t^T) (x) (A_t^T A_t) + ridge with A_t = L_t (x) R_t, what stands left and right of the core. Were x and A
+//! independent it would be N S (x) C + ridge with their second moments S and C, and that is the preconditioner. Rows are read
+//! in blocks; neither the design nor its Gram matrix exists. Where moments stand for the rows, the points of the moments are
+//! the one block, and what is summed over rows is weighed by their metric.
+
+use super::SolveError;
+use super::normal::{Block, Rows, in_order};
+use crate::linalg::{
+    add_gram_lower, add_product, columns, columns_mut, set_product, symmetric_eigen, view, view_mut,
+};
+use crate::tt::{Contraction, TensorTrain, unfold};
+use nalgebra::DMatrix;
+use std::borrow::Cow;
+
+/// Blocks of rows per task.
+const GROUP: usize = 8;
+/// Conjugate gradients end when the squared residual has fallen to this part.
+const PRECISION: f64 = 1e-5;
+
+/// Eigenvalues and eigenvectors of X^T X.
+pub(super) struct Covariance {
+    values: Vec<f64>,
+    vectors: DMatrix<f64>,
+}
+
+impl Covariance {
+    /// Of the matrix X^T X.
+    pub(super) fn new(second: &DMatrix<f64>) -> Result<Self, SolveError> {
+        let (values, vectors) =
+            symmetric_eigen(second).ok_or(SolveError::Numerical { what: "covariance of x" })?;
+        Ok(Self { values: values.into_iter().map(|v| v.max(0.0)).collect(), vectors })
+    }
+}
+
+/// The least-squares problem of one core.
+pub(super) struct Local<'a> {
+    rows: &'a Rows<'a>,
+    k: usize,
+    /// Width of the bonds to the left and right of the core.
+    bonds: (usize, usize),
+    outputs: usize,
+    /// Per block: L, rows x (l r_{k-1}), empty for the first core, where it is the identity; R, rows x r_k.
+    around: Vec<(Vec<f64>, Vec<f64>)>,
+    /// A^T A summed over the rows. The outputs share that of the first core.
+    coupling: DMatrix<f64>,
+    /// X^T (y - f) A, q x (r_{k-1} r_k).
+    gradient: DMatrix<f64>,
+    /// ||y - f||^2.
+    loss: f64,
+}
+
+impl<'a> Local<'a> {
+    /// Of core `k` with the others as they are.
+    pub(super) fn new(train: &TensorTrain, k: usize, rows: &'a Rows<'a>) -> Self {
+        let unfolded: Vec<_> = train.cores.iter().map(unfold).collect();
+        let core = &train.cores[k];
+        let (q, bonds, outputs) = (core.q, (core.left, core.right), train.outputs());
+        let width = if k == 0 { core.right } else { core.left * core.right };
+        let of_group = |group: usize| {
+            let mut coupling = DMatrix::zeros(width, width);
+            let mut gradient = DMatrix::zeros(q, core.left * core.right);
+            let (mut loss, mut around) = (0.0, Vec::new());
+            for (x, y) in blocks(rows, group).iter() {
+                let n = x.nrows();
+                let mut parts = Contraction::new(train, &unfolded, x.as_slice(), n);
+                let residual: Vec<f64> =
+                    y.as_slice().iter().zip(parts.outputs()).map(|(y, f)| y - f).collect();
+                let (residual, square) = weigh(rows, residual);
+                loss += square;
+                let (left, right) =
+                    (std::mem::take(&mut parts.left[k]), std::mem::take(&mut parts.right[k + 1]));
+                if k == 0 {
+                    add_coupling(&mut coupling, rows, x, right.clone());
+                } else {
+                    for left in left.chunks_exact(n * core.left) {
+                        add_coupling(&mut coupling, rows, x, spread(left, &right, n, bonds));
+                    }
+                }
+                let weighted = spread(&gathered(&left, residual, n, core.left), &right, n, bonds);
+                add_product(
+                    view_mut(&mut gradient),
+                    view(x).transpose(),
+                    columns(&weighted, n, core.left * core.right),
+                );
+                around.push((left, right));
+            }
+            (coupling, gradient, loss, around)
+        };
+        let mut local = Self {
+            rows,
+            k,
+            bonds,
+            outputs,
+            around: Vec::with_capacity(rows.blocks()),
+            coupling: DMatrix::zeros(width, width),
+            gradient: DMatrix::zeros(q, core.left * core.right),
+            loss: 0.0,
+        };
+        in_order(groups(rows), of_group, |(coupling, gradient, loss, around)| {
+            local.coupling += coupling;
+            local.gradient += gradient;
+            local.loss += loss;
+            local.around.extend(around);
+        });
+        local
+    }
+
+    /// sum_t x_t x_t^T v A_t^T A_t.
+    fn apply(&self, v: &DMatrix<f64>) -> DMatrix<f64> {
+        let (q, size) = v.shape();
+        let (a, b) = self.bonds;
+        let of_group = |group: usize| {
+            let mut sum = DMatrix::zeros(q, size);
+            for (at, (x, _)) in blocks(self.rows, group).iter().enumerate() {
+                let (left, right) = &self.around[group * GROUP + at];
+                let n = x.nrows();
+                let mut values = vec![0.0; n * size];
+                set_product(columns_mut(&mut values, n, size), view(x), view(v));
+                let mut inner = vec![0.0; n * a];
+                for (to, from) in inner.chunks_exact_mut(n).zip(values.chunks_exact(n * b)) {
+                    for (from, right) in from.chunks_exact(n).zip(right.chunks_exact(n)) {
+                        to.iter_mut().zip(from.iter().zip(right)).for_each(|(to, (f, r))| *to += f * r);
+                    }
+                }
+                let prediction = if self.k == 0 { inner } else { predicted(left, &inner, n, self.outputs) };
+                let prediction = weigh(self.rows, prediction).0;
+                let back = spread(&gathered(left, prediction, n, a), right, n, self.bonds);
+                add_product(view_mut(&mut sum), view(x).transpose(), columns(&back, n, size));
+            }
+            sum
+        };
+        let mut sum = DMatrix::zeros(q, size);
+        in_order(groups(self.rows), of_group, |part| sum += part);
+        sum
+    }
+
+    /// Conjugate gradients from the core of `train`, which is replaced; J before and after.
+    pub(super) fn descend(
+        &self,
+        train: &mut TensorTrain,
+        covariance: &Covariance,
+        ridge: f64,
+        steps: usize,
+    ) -> (f64, f64) {
+        let core = unfold(&train.cores[self.k]);
+        let before = self.loss + ridge * core.norm_squared();
+        let rhs = &self.gradient - ridge * &core;
+        let start = rhs.norm_squared();
+        let Some(precondition) = Preconditioner::new(covariance, self, ridge) else {
+            return (before, before);
+        };
+        let mut delta = DMatrix::zeros(core.nrows(), core.ncols());
+        let mut residual = rhs.clone();
+        let mut z = precondition.apply(&residual);
+        let mut direction = z.clone();
+        let mut product = residual.dot(&z);
+        for _ in 0..steps {
+            if residual.norm_squared() <= PRECISION * start {
+                break;
+            }
+            let image = self.apply(&direction) + ridge * &direction;
+            let curvature = direction.dot(&image);
+            if curvature <= 0.0 || !curvature.is_finite() {
+                break;
+            }
+            let length = product / curvature;
+            delta += length * &direction;
+            residual -= length * image;
+            z = precondition.apply(&residual);
+            let next = residual.dot(&z);
+            direction = &z + (next / product) * direction;
+            product = next;
+        }
+        let slices = core + &delta;
+        let core = &mut train.cores[self.k];
+        for a in 0..core.left {
+            for i in 0..core.q {
+                for b in 0..core.right {
+                    core.data[(a * core.q + i) * core.right + b] = slices[(i, a * core.right + b)];
+                }
+            }
+        }
+        // A quadratic: what is left of the gradient says how far it has fallen.
+        (before, before - delta.dot(&(rhs + residual)))
+    }
+}
+
+/// Groups of blocks of rows; the points of moments are one.
+fn groups(rows: &Rows) -> usize {
+    if rows.are_condensed() { 1 } else { rows.blocks().div_ceil(GROUP) }
+}
+
+/// The blocks of a group.
+fn blocks<'a>(rows: &'a Rows<'_>, group: usize) -> Cow<'a, [Block]> {
+    match rows.moments() {
+        Some(moments) => Cow::Borrowed(std::slice::from_ref(moments.points())),
+        None => rows.group(group, GROUP),
+    }
+}
+
+/// Residuals as they count in a sum over the rows, and their square.
+fn weigh(rows: &Rows, residual: Vec<f64>) -> (Vec<f64>, f64) {
+    match rows.moments() {
+        Some(moments) => moments.weigh(&residual),
+        None => {
+            let square = residual.iter().map(|r| r * r).sum();
+            (residual, square)
+        }
+    }
+}
+
+/// Adds A^T A over some rows. Moments know only polynomials of the full degree: A times the constant is one.
+fn add_coupling(coupling: &mut DMatrix<f64>, rows: &Rows, x: &DMatrix<f64>, mut pairs: Vec<f64>) {
+    let (n, width) = (x.nrows(), coupling.nrows());
+    match rows.moments() {
+        None => add_gram_lower(view_mut(coupling), columns(&pairs, n, width)),
+        Some(moments) => {
+            for column in pairs.chunks_exact_mut(n) {
+                column.iter_mut().zip(x.column(0).iter()).for_each(|(value, one)| *value *= one);
+            }
+            let weighed = moments.weigh(&pairs).0;
+            add_product(
+                view_mut(coupling),
+                columns(&pairs, n, width).transpose(),
+                columns(&weighed, n, width),
+            );
+        }
+    }
+}
+
+/// (S (x) C + ridge)^-1, S the covariance of x and C / N the coupling of a local problem.
+struct Preconditioner<'a> {
+    covariance: &'a Covariance,
+    vectors: DMatrix<f64>,
+    /// 1 / (S_i C_j + ridge).
+    weights: DMatrix<f64>,
+}
+
+impl<'a> Preconditioner<'a> {
+    fn new(covariance: &'a Covariance, local: &Local<'_>, ridge: f64) -> Option<Self> {
+        let (values, vectors) = symmetric_eigen(&local.coupling)?;
+        let count = local.rows.count.max(1) as f64;
+        let (s, c) = (&covariance.values, values);
+        let floor = ridge.max(1e-13 * s.last()? * c.last()? / count).max(f64::MIN_POSITIVE);
+        let weights =
+            DMatrix::from_fn(s.len(), c.len(), |i, j| (s[i] * c[j].max(0.0) / count + floor).recip());
+        Some(Self { covariance, vectors, weights })
+    }
+
+    fn apply(&self, v: &DMatrix<f64>) -> DMatrix<f64> {
+        let mut result = DMatrix::zeros(v.nrows(), v.ncols());
+        let width = self.vectors.nrows();
+        for start in (0..v.ncols()).step_by(width) {
+            let part = v.columns(start, width).into_owned();
+            let mut turned = product(&transposed_product(&self.covariance.vectors, &part), &self.vectors);
+            turned.component_mul_assign(&self.weights);
+            let mut back = DMatrix::zeros(v.nrows(), width);
+            let right = product(&self.covariance.vectors, &turned);
+            set_product(view_mut(&mut back), view(&right), view(&self.vectors).transpose());
+            result.columns_mut(start, width).copy_from(&back);
+        }
+        result
+    }
+}
+
+fn product(a: &DMatrix<f64>, b: &DMatrix<f64>) -> DMatrix<f64> {
+    let mut c = DMatrix::zeros(a.nrows(), b.ncols());
+    set_product(view_mut(&mut c), view(a), view(b));
+    c
+}
+
+fn transposed_product(a: &DMatrix<f64>, b: &DMatrix<f64>) -> DMatrix<f64> {
+    let mut c = DMatrix::zeros(a.ncols(), b.ncols());
+    set_product(view_mut(&mut c), view(a).transpose(), view(b));
+    c
+}
+
+/// sum_a L(j, a) t_a for every output, rows x l.
+fn predicted(left: &[f64], inner: &[f64], n: usize, outputs: usize) -> Vec<f64> {
+    let mut prediction = vec![0.0; n * outputs];
+    for (to, left) in prediction.chunks_exact_mut(n).zip(left.chunks_exact(inner.len())) {
+        to_sum(to, left, inner, n);
+    }
+    prediction
+}
+
+/// sum_j L(j, a) v_j for every a, rows x a; `left` empty is the identity.
+fn gathered(left: &[f64], values: Vec<f64>, n: usize, a: usize) -> Vec<f64> {
+    if left.is_empty() {
+        return values;
+    }
+    let mut sums = vec![0.0; n * a];
+    for (left, value) in left.chunks_exact(n * a).zip(values.chunks_exact(n)) {
+        for (to, left) in sums.chunks_exact_mut(n).zip(left.chunks_exact(n)) {
+            to.iter_mut().zip(left.iter().zip(value)).for_each(|(to, (l, v))| *to += l * v);
+        }
+    }
+    sums
+}
+
+/// s_a R_b, rows x (a b).
+fn spread(sums: &[f64], right: &[f64], n: usize, (a, b): (usize, usize)) -> Vec<f64> {
+    let mut values = vec![0.0; n * a * b];
+    for (to, sum) in values.chunks_exact_mut(n * b).zip(sums.chunks_exact(n)) {
+        for (to, right) in to.chunks_exact_mut(n).zip(right.chunks_exact(n)) {
+            to.iter_mut().zip(sum.iter().zip(right)).for_each(|(to, (s, r))| *to = s * r);
+        }
+    }
+    values
+}
+
+/// Adds the sum over columns of products of two rows x a blocks.
+fn to_sum(to: &mut [f64], left: &[f64], inner: &[f64], n: usize) {
+    for (left, inner) in left.chunks_exact(n).zip(inner.chunks_exact(n)) {
+        to.iter_mut().zip(left.iter().zip(inner)).for_each(|(to, (l, i))| *to += l * i);
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::super::Problem;
+    use super::super::direct::{Monomials, gram};
+    use super::super::moments::Sums;
+    use super::*;
+    use crate::tt::Normal;
+
+    pub(in super::super) fn problem(
+        seed: u64,
+        count: usize,
+        q: usize,
+        outputs: usize,
+    ) -> (DMatrix<f64>, DMatrix<f64>) {
+        let mut normal = Normal::new(seed);
+        let x = DMatrix::from_fn(count, q, |_, i| if i == 0 { 1.0 } else { 0.5 * normal.draw() });
+        (x, DMatrix::from_fn(count, outputs, |_, _| normal.draw()))
+    }
+
+    /// The columns that the coefficients of core `k` multiply, (N l) x size, in the order of the coefficients.
+    fn design(train: &TensorTrain, k: usize, x: &DMatrix<f64>) -> DMatrix<f64> {
+        let size = train.cores[k].data.len();
+        let column = |at: usize| {
+            let mut unit = train.clone();
+            unit.cores[k].data.fill(0.0);
+            unit.cores[k].data[at] = 1.0;
+            nalgebra::DVector::from_column_slice(unit.evaluate(x).as_slice())
+        };
+        DMatrix::from_columns(&(0..size).map(column).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_core_solves_its_ridge_regression_from_rows_and_from_moments() {
+        let (q, outputs, ridge) = (4, 2, 0.7);
+        let (x, y) = problem(1, 300, q, outputs);
+        let rows = Problem { x: &x, y: &y };
+        let monomials = Monomials::new(q, 3);
+        let (gram, truth) = gram(&rows, &monomials);
+        let sums = Sums { gram, truth, square: y.norm_squared(), count: 300 };
+        let moments = sums.moments(&monomials).unwrap();
+        let covariance = Covariance::new(&(x.transpose() * &x)).unwrap();
+        let sources = [Rows::new(&rows, 1), Rows::condensed(&moments)];
+        for k in 0..3 {
+            let start = TensorTrain::random(outputs, q, &[2, 3], &mut Normal::new(2));
+            let a = design(&start, k, &x);
+            let normal = a.transpose() * &a + DMatrix::identity(a.ncols(), a.ncols()) * ridge;
+            let truth = DMatrix::from_column_slice(y.len(), 1, y.as_slice());
+            let wanted = normal.lu().solve(&(a.transpose() * &truth)).unwrap();
+            let loss = (&truth - &a * &wanted).norm_squared() + ridge * wanted.norm_squared();
+            for rows in &sources {
+                let mut train = start.clone();
+                let mut solve = || Local::new(&train, k, rows).descend(&mut train, &covariance, ridge, 200);
+                // A solution ends at a part of the gradient that it began with.
+                let (before, _) = solve();
+                let (_, after) = (0..5).map(|_| solve()).last().unwrap();
+                let found = DMatrix::from_column_slice(wanted.len(), 1, &train.cores[k].data);
+                assert!((&found - &wanted).norm() < 1e-3 * wanted.norm(), "core {k}");
+                assert!(after < before && (after / loss - 1.0).abs() < 1e-4, "core {k}: {after}, {loss}");
+                let direct = rows.loss(&train) + ridge * found.norm_squared();
+                assert!((after / direct - 1.0).abs() < 1e-8, "the loss it says is the loss it has");
+            }
+        }
+    }
+
+    #[test]
+    fn the_preconditioner_is_exact_where_moments_are_independent() {
+        // Of a linear network nothing stands left or right of the core: one step is enough.
+        let (x, y) = problem(3, 100, 6, 1);
+        let covariance = Covariance::new(&(x.transpose() * &x)).unwrap();
+        let problem = Problem { x: &x, y: &y };
+        let rows = Rows::new(&problem, 1);
+        let mut train = TensorTrain::zeros(1, 6, &[]);
+        Local::new(&train, 0, &rows).descend(&mut train, &covariance, 2.0, 1);
+        let normal = x.transpose() * &x + DMatrix::identity(6, 6) * 2.0;
+        let wanted = normal.lu().solve(&(x.transpose() * &y)).unwrap();
+        assert!((DMatrix::from_column_slice(6, 1, &train.cores[0].data) - wanted).norm() < 1e-12);
+    }
+}
