@@ -32,15 +32,15 @@ pub enum Judge<'a> {
 
 /// Most samples of memory a model file can say.
 const MEMORY_LIMIT: usize = u16::MAX as usize;
-/// Lag windows that are not too many are kept by the solver, and very few of them once more.
-const COPIES: f64 = 2.0;
+/// Lag windows that are not too many are kept for every block: without each of five, four fifths of them.
+const COPIES: f64 = 4.0;
 /// Numbers that a fit holds for every sample, and for every output of a sample: where it is, what it is in several units, what
 /// is predicted.
 const PER_SAMPLE: f64 = 2.0;
 const PER_OUTPUT: f64 = 6.0;
-/// Matrices of all inputs and lags squared that a fit holds at a time (3000 inputs, memory 1: 6.5 of them at the peak), and one
-/// more for every task over this many samples.
-const SQUARES: f64 = 6.0;
+/// Matrices of all inputs and lags squared that a fit holds at a time (2000 inputs, memory 1: 24 of them at the peak, most of
+/// them for the five blocks), and one more for every task over this many samples.
+const SQUARES: f64 = 25.0;
 const SQUARE_PER: f64 = 4096.0;
 /// Far beyond what pays; catches a slip of the finger.
 const FOLD_LIMIT: usize = 1000;
@@ -88,7 +88,7 @@ impl Options {
         let (samples, parameters) = (data.len() as f64, q * components);
         // A large train is fitted with all windows in memory, and what stands left and right of every core.
         let whole = if parameters > solve::EXPLICIT as f64 { samples * (q + l * components) } else { 0.0 };
-        let kept = COPIES * (samples * q).min(solve::KEPT as f64);
+        let kept = (COPIES * samples * q).min(2.0 * solve::KEPT as f64);
         let tasks = (samples / SQUARE_PER).ceil().min(rayon::current_num_threads() as f64);
         let squares = q
             * q
