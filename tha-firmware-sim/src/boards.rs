@@ -193,10 +193,10 @@ pub fn fit(file: &ModelFile, instructions: impl Fn(Processor) -> f64) -> Vec<Fit
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tha_train::synth::{Kind, Options, generate};
+    use tha_train::synth::{Kind, SynthParams, generate};
 
     fn file(channels: usize, memory: usize, rank: usize) -> ModelFile {
-        let options = Options { channels, outputs: 2, memory, rank, ..Options::new(Kind::Volterra) };
+        let options = SynthParams { channels, outputs: 2, memory, rank, ..SynthParams::new(Kind::Volterra) };
         ModelFile::new(&generate(&options).unwrap().model.unwrap().to_bytes().unwrap()).unwrap()
     }
 

@@ -9,7 +9,8 @@ use serde::Serialize;
 use std::time::{Duration, Instant};
 use tha_core::CapacityError;
 use tha_core::build::ModelSpec;
-use tha_train::data::{Dataset, eating_offset, mean_and_std};
+use tha_train::data::Dataset;
+use tha_train::stage::{eating_offset, mean_and_std};
 
 /// Where the stream runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -326,11 +327,11 @@ fn latency(device: &mut Device<'_>, samples: &[f32], records: &[usize]) -> Laten
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tha_train::synth::{Kind, Options, generate};
+    use tha_train::synth::{Kind, SynthParams, generate};
 
     #[test]
     fn a_wrong_output_a_missing_one_and_a_wrong_bit_are_found() {
-        let made = generate(&Options { samples: 300, ..Options::new(Kind::Volterra) }).unwrap();
+        let made = generate(&SynthParams { samples: 300, ..SynthParams::new(Kind::Volterra) }).unwrap();
         let file = ModelFile::new(&made.model.unwrap().to_bytes().unwrap()).unwrap();
         let spec = file.batch().spec().clone();
         let samples = samples(&made.train);

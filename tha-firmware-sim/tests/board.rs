@@ -8,11 +8,11 @@ use tha_firmware_sim::emulator::{
 use tha_firmware_sim::model_file::ModelFile;
 use tha_firmware_sim::random::Random;
 use tha_firmware_sim::stream::Device;
-use tha_train::synth::{Kind, Options, generate};
+use tha_train::synth::{Kind, SynthParams, generate};
 
 /// Two outputs, three inputs, M = 4, d = 3.
 fn model() -> ModelFile {
-    let options = Options { channels: 3, outputs: 2, ..Options::new(Kind::Volterra) };
+    let options = SynthParams { channels: 3, outputs: 2, ..SynthParams::new(Kind::Volterra) };
     let truth = generate(&options).unwrap().model.unwrap();
     ModelFile::new(&truth.to_bytes().unwrap()).unwrap()
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 use tempfile::TempDir;
 use tha_train::data::{Dataset, Record, write_csv};
-use tha_train::synth::{Kind, Options, generate};
+use tha_train::synth::{Kind, SynthParams, generate};
 
 struct Bench {
     folder: TempDir,
@@ -20,7 +20,8 @@ impl Bench {
     /// The same system with offsets added to the input `u2` and the output `y1`.
     fn around(u2: f32, y1: f32) -> Self {
         let bench = Self { folder: tempfile::tempdir().unwrap() };
-        let options = Options { channels: 3, outputs: 2, samples: 800, ..Options::new(Kind::Volterra) };
+        let options =
+            SynthParams { channels: 3, outputs: 2, samples: 800, ..SynthParams::new(Kind::Volterra) };
         let mut made = generate(&options).unwrap();
         let mut spec = made.model.unwrap().spec().clone();
         let input = &mut spec.inputs[1];

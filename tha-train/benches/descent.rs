@@ -8,7 +8,7 @@ mod common;
 use common::{Draws, cpu_seconds};
 use nalgebra::DMatrix;
 use std::time::Instant;
-use tha_train::solve::{Options, Problem, Settings, Silent, fit};
+use tha_train::solve::{Problem, Settings, Silent, SolveParams, fit};
 
 fn main() {
     println!("| N | q | d | l | rank | seconds | CPU s | residual |");
@@ -22,7 +22,7 @@ fn main() {
             x[(t, 1 + j)] * x[(t, 2 + j)] + x[(t, 3)] + 0.3 * draws.draw()
         });
         let (clock, before) = (Instant::now(), cpu_seconds());
-        let options = Options { degree, max_rank: rank, ..Options::default() };
+        let options = SolveParams { degree, max_rank: rank, ..SolveParams::default() };
         let mut last = None;
         for ridge in [100.0, 10.0, 1.0, 0.1, 0.01] {
             let ranks = vec![rank; degree - 1];

@@ -11,8 +11,8 @@ use common::{Draws, cpu_seconds, lagged, network};
 use nalgebra::DMatrix;
 use serde_json::Value;
 use std::path::Path;
-use tha_train::solve::{Fit, Options, Problem, Silent, choose_and_fit};
-use tha_train::tt::TensorTrain;
+use tha_train::network::Network;
+use tha_train::solve::{Fit, Problem, Silent, SolveParams, choose_and_fit};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
@@ -34,13 +34,13 @@ impl Rows {
         Problem { x: &self.x, y: &self.y }
     }
 
-    fn residual(&self, train: &TensorTrain) -> f64 {
+    fn residual(&self, train: &Network) -> f64 {
         (train.evaluate(&self.x) - &self.y).norm() / self.y.norm()
     }
 }
 
 /// Chooses on five blocks, fits everything.
-fn choose_and_refit(rows: &Rows, options: &Options) -> Fit {
+fn choose_and_refit(rows: &Rows, options: &SolveParams) -> Fit {
     choose_and_fit(&rows.problem(), options, &Silent).expect("a fit")
 }
 
@@ -92,11 +92,8 @@ fn recorded(directory: &Path, seed: u64, cap: usize) {
         let mut fresh = read(&directory.join(format!("{name}_val.csv")), p, memory, zeros);
         let floor =
             facts["noise_std"].as_f64().filter(|s| *s > 0.0).zip(count("true_rank")).map(|(s, rank)| {
-                let truth = TensorTrain::zeros(
-                    train.y.ncols(),
-                    train.x.ncols(),
-                    &vec![rank; count("d").unwrap() - 1],
-                );
+                let truth =
+                    Network::zeros(train.y.ncols(), train.x.ncols(), &vec![rank; count("d").unwrap() - 1]);
                 s * (truth.parameters() as f64 / train.y.len() as f64).sqrt()
             });
         let line = |method: &str, parameters: usize, cpu: f64, residual: f64, speed: String| {
@@ -114,7 +111,8 @@ fn recorded(directory: &Path, seed: u64, cap: usize) {
             line(method, parameters, number("cpu_seconds"), number("val_relative_residual"), String::new());
         }
         standardise(&mut train.x, &mut fresh.x);
-        let options = Options { degree: count("d").expect("d"), max_rank: cap, seed, ..Options::default() };
+        let options =
+            SolveParams { degree: count("d").expect("d"), max_rank: cap, seed, ..SolveParams::default() };
         let start = cpu_seconds();
         let result = choose_and_refit(&train, &options);
         let cpu = cpu_seconds() - start;
@@ -155,7 +153,7 @@ fn recovered(rank: usize, max_rank: usize, shapes: &[Shape]) {
                 };
                 let (mut train, mut fresh) = (sample(rows), sample(2000));
                 standardise(&mut train.x, &mut fresh.x);
-                let options = Options { degree, max_rank, ..Options::default() };
+                let options = SolveParams { degree, max_rank, ..SolveParams::default() };
                 fresh.residual(&choose_and_refit(&train, &options).train)
             })
             .collect();

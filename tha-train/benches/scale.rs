@@ -9,7 +9,7 @@ mod common;
 
 use common::{Draws, cpu_seconds, lagged, network, peak_mib};
 use std::time::Instant;
-use tha_train::solve::{Options, Problem, Silent, choose_and_fit};
+use tha_train::solve::{Problem, Silent, SolveParams, choose_and_fit};
 
 fn main() {
     let largest = std::env::args().skip(1).find_map(|a| a.parse().ok()).unwrap_or(50);
@@ -45,7 +45,7 @@ fn run(p: usize, rows: usize, rank: usize) -> f64 {
     let mut y = truth.evaluate(&x);
     let noise = 0.01 * y.norm() / (rows as f64).sqrt();
     y.apply(|v| *v += noise * draws.draw());
-    let options = Options { degree, max_rank: rank, ..Options::default() };
+    let options = SolveParams { degree, max_rank: rank, ..SolveParams::default() };
     let (start, cpu) = (Instant::now(), cpu_seconds());
     let result = choose_and_fit(&Problem { x: &x, y: &y }, &options, &Silent).expect("a fit");
     let cpu = cpu_seconds() - cpu;

@@ -177,12 +177,12 @@ fn out_of_range(error: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::network::Normal;
     use crate::reference;
-    use crate::synth::{Kind, Options, generate};
-    use crate::tt::Normal;
+    use crate::synth::{Kind, SynthParams, generate};
 
     fn spec(degree: usize) -> ModelSpec {
-        let options = Options { channels: 3, outputs: 2, degree, ..Options::new(Kind::Volterra) };
+        let options = SynthParams { channels: 3, outputs: 2, degree, ..SynthParams::new(Kind::Volterra) };
         generate(&options).unwrap().model.unwrap().spec().clone()
     }
 

@@ -7,7 +7,7 @@
 //! Every file has a checksum. A damaged one is renamed, said in a warning, and computed again.
 
 use crate::data::Dataset;
-use crate::fit::{FitError, Judge};
+use crate::fit::{FitError, Validation};
 use crate::host::refusal;
 use crate::linalg;
 use crate::output::Staging;
@@ -40,13 +40,13 @@ pub(crate) struct Checkpoint<'a> {
 /// The identity of a run with these settings: they, the data, and whatever else may change a bit of the result.
 pub(crate) fn identity(
     data: &Dataset,
-    judge: Judge<'_>,
+    judge: Validation<'_>,
     settings: impl IntoIterator<Item = (&'static str, String)>,
 ) -> Identity {
     let judge = match judge {
-        Judge::End(fraction) => format!("the last {fraction} of each record"),
-        Judge::Folds(count) => format!("{count} folds"),
-        Judge::Data(other) => format!("data {}", hexadecimal(other.fingerprint())),
+        Validation::End(fraction) => format!("the last {fraction} of each record"),
+        Validation::Folds(count) => format!("{count} folds"),
+        Validation::Data(other) => format!("data {}", hexadecimal(other.fingerprint())),
     };
     let common = [
         ("data", hexadecimal(data.fingerprint())),
@@ -185,8 +185,8 @@ impl<'a> Checkpoint<'a> {
 mod tests {
     use super::*;
     use crate::data::tests::counting;
+    use crate::network::{Network, Normal};
     use crate::solve::{Fit, Settings};
-    use crate::tt::{Normal, TensorTrain};
     use std::sync::Mutex;
 
     /// A folder, what runs in it depend on, and what it warned of.
@@ -198,7 +198,7 @@ mod tests {
 
     impl Folder {
         fn new() -> Self {
-            let identity = identity(&counting(&[20]), Judge::Folds(3), [("--max-rank", "3".to_owned())]);
+            let identity = identity(&counting(&[20]), Validation::Folds(3), [("--max-rank", "3".to_owned())]);
             Self { place: tempfile::tempdir().unwrap(), identity, warnings: Mutex::default() }
         }
 
@@ -239,7 +239,7 @@ mod tests {
         let folder = Folder::new();
         let checkpoint = folder.open();
         let fit = Fit {
-            train: TensorTrain::random(2, 5, &[2, 3], &mut Normal::new(1)),
+            train: Network::random(2, 5, &[2, 3], &mut Normal::new(1)),
             settings: Settings { ranks: vec![2, 3], gamma: 0.3, ridge: 1e-7, decay: Some(3.0), exact: false },
             sweeps: 4,
             train_residual: 0.1,

@@ -5,7 +5,7 @@
 //! `tr_mul`, Cholesky 10 against 1.4). Everything runs sequentially here: threads split the work above this
 //! module into fixed pieces, so that the result does not depend on their number.
 
-use crate::tt::Normal;
+use crate::network::Normal;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Conj, MatMut, MatRef, Par, Side};

@@ -5,7 +5,8 @@
 //! NRMSE and R2 over the outputs that have them. A constant output has none: they are NaN, `null` in JSON, and
 //! [`Metrics::without_nrmse`] names it, so that nobody takes the means for all of the outputs.
 
-use crate::data::{listed, mean_and_std, root_mean_square};
+use crate::data::listed;
+use crate::stage::{mean_and_std, root_mean_square};
 use nalgebra::DMatrix;
 use serde::Serialize;
 

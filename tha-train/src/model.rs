@@ -3,10 +3,11 @@
 //! The prediction uses the file's f32 numbers in f64 arithmetic and obeys the file's range policy; it is what the
 //! device's stream is measured against.
 
-use crate::data::{Columns, Dataset, InputMap, OutputMap, Scaling};
+use crate::data::{Columns, Dataset};
 use crate::host::refusal;
 use crate::metrics::Metrics;
-use crate::tt::{Core, TensorTrain};
+use crate::network::{Core, Network};
+use crate::stage::{InputMap, OutputMap, Scaling};
 use nalgebra::DMatrix;
 use serde::Serialize;
 use std::path::Path;
@@ -41,7 +42,7 @@ pub enum ModelError {
 #[derive(Clone, Debug)]
 pub struct Model {
     spec: ModelSpec,
-    trains: Vec<TensorTrain>,
+    trains: Vec<Network>,
 }
 
 /// Rows that are predicted together: their lag windows fit a cache. Wide windows come in fewer rows, of so many entries in all.
@@ -67,7 +68,7 @@ impl Model {
                 right: core.right,
                 data: core.data.iter().copied().map(f64::from).collect(),
             };
-            TensorTrain { cores: head.cores.iter().map(widen).collect() }
+            Network { cores: head.cores.iter().map(widen).collect() }
         };
         Self { trains: spec.heads.iter().map(train).collect(), spec }
     }
@@ -112,7 +113,7 @@ impl Model {
 
     /// Coefficients in all heads; also the multiply-accumulates per sample, the sum of r_{k-1} q r_k.
     pub fn parameters(&self) -> usize {
-        self.trains.iter().map(TensorTrain::parameters).sum()
+        self.trains.iter().map(Network::parameters).sum()
     }
 
     /// Predicts the outputs at the given rows, physical units, N x l. The data must have been read with
@@ -209,7 +210,7 @@ pub struct HeadPart<'a> {
     /// Its weight in the sum.
     pub weight: f64,
     /// Its network, in standardised units.
-    pub train: &'a TensorTrain,
+    pub train: &'a Network,
 }
 
 impl Frame<'_> {
@@ -295,7 +296,7 @@ mod tests {
             outputs: vec![OutputMap { offset: 3.0, scale: 2.0 }],
         };
         let core = |data: [f64; 3]| Core { left: 1, q: 3, right: 1, data: data.to_vec() };
-        let train = TensorTrain { cores: vec![core([1.0, 1.0, 0.0]), core([1.0, 0.0, -1.0])] };
+        let train = Network { cores: vec![core([1.0, 1.0, 0.0]), core([1.0, 0.0, -1.0])] };
         let frame = Frame {
             data: &data,
             rows: &[1, 2, 3, 4],

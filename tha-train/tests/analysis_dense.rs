@@ -10,8 +10,8 @@ use nalgebra::DMatrix;
 use tha_train::analysis::kernel::{Kernel, Route};
 use tha_train::analysis::projection::project;
 use tha_train::analysis::spectrum::{lambda_max, lanczos, trace};
-use tha_train::analysis::{Options, Setting, analyze, mask};
-use tha_train::tt::TensorTrain;
+use tha_train::analysis::{AnalysisParams, Setting, analyze, mask};
+use tha_train::network::Network;
 
 const SIZES: [Sizes; 4] = [
     Sizes { inputs: 3, memory: 1, degree: 3, outputs: 2, rows: 40, heads: 3 },
@@ -27,7 +27,7 @@ fn settings() -> impl Iterator<Item = Setting> {
 #[test]
 fn sums_and_norms_of_sections_3_and_4() {
     for setting in settings() {
-        let analysis = analyze(&setting, &Options::default());
+        let analysis = analyze(&setting, &AnalysisParams::default());
         let (p, q, d, n) = (setting.inputs.len(), setting.full.q(), setting.degree(), setting.x.nrows());
         let u = dense_features(&setting.x, d);
         let full = dense_matrix(&setting.full);
@@ -58,7 +58,7 @@ fn sums_and_norms_of_sections_3_and_4() {
 }
 
 /// An orthonormal basis of the tangent space from the Jacobian of the cores.
-fn tangent_basis(train: &TensorTrain) -> DMatrix<f64> {
+fn tangent_basis(train: &Network) -> DMatrix<f64> {
     let start = coefficients(train);
     let columns: Vec<_> = (0..start.len())
         .map(|at| {
@@ -84,7 +84,7 @@ fn tangent_basis(train: &TensorTrain) -> DMatrix<f64> {
 #[test]
 fn correlation_tangent_space_and_residual_split() {
     for setting in settings() {
-        let analysis = analyze(&setting, &Options { measure_zero: 5, ..Options::default() });
+        let analysis = analyze(&setting, &AnalysisParams { measure_zero: 5, ..AnalysisParams::default() });
         let (p, d, n) = (setting.inputs.len(), setting.degree(), setting.x.nrows() as f64);
         let full = setting.full.evaluate(&setting.x);
         for (head, reported) in setting.heads.iter().zip(&analysis.heads) {
@@ -123,7 +123,7 @@ fn correlation_tangent_space_and_residual_split() {
 #[test]
 fn steps_realise_what_theorem_5_predicts() {
     for setting in settings() {
-        let analysis = analyze(&setting, &Options::default());
+        let analysis = analyze(&setting, &AnalysisParams::default());
         let (p, d, n) = (setting.inputs.len(), setting.degree(), setting.x.nrows() as f64);
         for (head, reported) in setting.heads.iter().zip(&analysis.heads) {
             let x = head.features(&setting.x, p);

@@ -4,9 +4,10 @@ mod analysis_common;
 
 use analysis_common::Draws;
 use tha_core::RangePolicy;
-use tha_train::analysis::{AnalysisError, Options, Setting, analyze};
-use tha_train::data::{Dataset, InputMap, OutputMap, Record, Scaling};
+use tha_train::analysis::{AnalysisError, AnalysisParams, Setting, analyze};
+use tha_train::data::{Dataset, Record};
 use tha_train::model::{Frame, HeadPart, Model};
+use tha_train::stage::{InputMap, OutputMap, Scaling};
 
 const MEMORY: usize = 2;
 const DEGREE: usize = 3;
@@ -81,7 +82,7 @@ fn standardisation_order_and_offsets_do_not_matter() {
         assert_eq!(setting.heads[1].subset, [1], "b");
         assert_eq!(setting.heads[0].ranks, [2, 2], "the constant does not count");
 
-        let analysis = analyze(&setting, &Options::default());
+        let analysis = analyze(&setting, &AnalysisParams::default());
         assert!(analysis.failures().is_empty() && analysis.convex == convex);
         // Physical units, straight from the files.
         let rows = ours.scored_rows(MEMORY);

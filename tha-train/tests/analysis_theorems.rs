@@ -4,7 +4,7 @@ mod analysis_common;
 
 use analysis_common::{Sizes, random_setting};
 use proptest::prelude::*;
-use tha_train::analysis::{Options, analyze};
+use tha_train::analysis::{AnalysisParams, analyze};
 
 prop_compose! {
     fn sizes()(
@@ -25,7 +25,7 @@ proptest! {
     #[test]
     fn identity_and_bounds(seed in any::<u64>(), sizes in sizes()) {
         let setting = random_setting(seed, sizes);
-        let analysis = analyze(&setting, &Options { steps: false, ..Options::default() });
+        let analysis = analyze(&setting, &AnalysisParams { steps: false, ..AnalysisParams::default() });
         prop_assert!(analysis.identity_gap < 1e-9, "{}", analysis.identity_gap);
         prop_assert_eq!(analysis.theorem2.holds, Some(true));
         prop_assert_eq!(analysis.theorem3.holds, Some(true));
@@ -40,7 +40,7 @@ proptest! {
     ) {
         let mut setting = random_setting(seed, sizes);
         setting.heads.iter_mut().zip(weights).for_each(|(head, weight)| head.weight = weight);
-        let analysis = analyze(&setting, &Options { steps: false, ..Options::default() });
+        let analysis = analyze(&setting, &AnalysisParams { steps: false, ..AnalysisParams::default() });
         prop_assert!(analysis.identity_gap < 1e-9);
         prop_assert!(!analysis.convex);
         prop_assert_eq!((analysis.theorem2.rhs, analysis.theorem2.holds), (None, None));

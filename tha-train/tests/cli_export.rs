@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 use tha_core::build::ModelSpec;
 use tha_train::export;
-use tha_train::synth::{Kind, Options, generate};
+use tha_train::synth::{Kind, SynthParams, generate};
 
 #[test]
 fn both_languages_in_a_new_directory() {
@@ -48,7 +48,8 @@ fn refusals_are_one_line() {
 }
 
 fn truth(channels: usize) -> ModelSpec {
-    let options = Options { channels, memory: 1, degree: 1, samples: 50, ..Options::new(Kind::Volterra) };
+    let options =
+        SynthParams { channels, memory: 1, degree: 1, samples: 50, ..SynthParams::new(Kind::Volterra) };
     generate(&options).unwrap().model.unwrap().spec().clone()
 }
 

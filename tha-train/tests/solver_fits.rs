@@ -2,10 +2,11 @@
 
 use nalgebra::DMatrix;
 use std::sync::Mutex;
+use tha_train::network::Network;
 use tha_train::solve::{
-    Decay, Observer, Options, Problem, Ridge, Silent, SolveError, Solver, Step, StepKind, choose_and_fit, fit,
+    Decay, Observer, Problem, Ridge, Silent, SolveError, SolveParams, Solver, Step, StepKind, choose_and_fit,
+    fit,
 };
-use tha_train::tt::TensorTrain;
 
 /// Seeded deviates of about unit variance.
 struct Draws(u64);
@@ -27,8 +28,8 @@ fn rows(count: usize, q: usize, draws: &mut Draws) -> DMatrix<f64> {
     DMatrix::from_fn(count, q, |_, i| if i == 0 { 1.0 } else { draws.draw() })
 }
 
-fn network(outputs: usize, q: usize, ranks: &[usize], draws: &mut Draws) -> TensorTrain {
-    let mut train = TensorTrain::zeros(outputs, q, ranks);
+fn network(outputs: usize, q: usize, ranks: &[usize], draws: &mut Draws) -> Network {
+    let mut train = Network::zeros(outputs, q, ranks);
     train.cores.iter_mut().flat_map(|core| &mut core.data).for_each(|v| *v = 0.4 * draws.draw());
     train
 }
@@ -43,7 +44,7 @@ impl Observer for Steps {
     }
 }
 
-fn residual(train: &TensorTrain, x: &DMatrix<f64>, y: &DMatrix<f64>) -> f64 {
+fn residual(train: &Network, x: &DMatrix<f64>, y: &DMatrix<f64>) -> f64 {
     (train.evaluate(x) - y).norm() / y.norm()
 }
 
@@ -67,7 +68,7 @@ fn exactly(seed: u64, q: usize, outputs: usize, ranks: &[usize], max_rank: usize
     let truth = network(outputs, q, ranks, &mut draws);
     let (x, fresh) = (rows(1000 * ranks.len() - 500, q, &mut draws), rows(500, q, &mut draws));
     let (y, wanted) = (truth.evaluate(&x), truth.evaluate(&fresh));
-    let options = Options { degree: ranks.len() + 1, max_rank, ..Options::default() };
+    let options = SolveParams { degree: ranks.len() + 1, max_rank, ..SolveParams::default() };
     let found = choose_and_fit(&Problem { x: &x, y: &y }, &options, &Silent).unwrap();
     assert!(residual(&found.train, &fresh, &wanted) < 1e-9, "seed {seed}: {}", found.train_residual);
     assert!(found.train.ranks().iter().all(|r| *r <= max_rank));
@@ -88,7 +89,7 @@ fn noisy(q: usize, ranks: &[usize], seed: u64) {
     let clean = truth.evaluate(&x);
     let noise = 0.01 * clean.norm() / (count as f64).sqrt();
     let y = clean.map(|v| v + noise * draws.draw());
-    let options = Options { degree: ranks.len() + 1, ..Options::default() };
+    let options = SolveParams { degree: ranks.len() + 1, ..SolveParams::default() };
     let found = choose_and_fit(&Problem { x: &x, y: &y }, &options, &Silent).unwrap();
     let fresh = rows(1000, q, &mut draws);
     let error = residual(&found.train, &fresh, &truth.evaluate(&fresh));
@@ -107,7 +108,7 @@ fn networks_of_many_inputs_are_found() {
     truth.scale(size.recip());
     let mut y = truth.evaluate(&x);
     y.apply(|v| *v += noise * draws.draw());
-    let options = Options { degree: 3, max_rank: 4, restarts: 1, ..Options::default() };
+    let options = SolveParams { degree: 3, max_rank: 4, restarts: 1, ..SolveParams::default() };
     let found = choose_and_fit(&Problem { x: &x, y: &y }, &options, &Silent).unwrap();
     assert_eq!(found.train.ranks(), [3, 3]);
     let error = residual(&found.train, &fresh, &truth.evaluate(&fresh));
@@ -122,7 +123,8 @@ fn the_number_of_threads_does_not_change_a_bit() {
         let truth = network(outputs, q, &ranks, &mut draws);
         let x = rows(count, q, &mut draws);
         let y = truth.evaluate(&x).map(|v| v + 0.05 * draws.draw());
-        let options = Options { restarts: 2, ridge: Ridge::Fixed(1e-3), sweeps: 5, ..Options::default() };
+        let options =
+            SolveParams { restarts: 2, ridge: Ridge::Fixed(1e-3), sweeps: 5, ..SolveParams::default() };
         let run = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| choose_and_fit(&Problem { x: &x, y: &y }, &options, &Silent).unwrap().train)
@@ -138,7 +140,8 @@ fn theorem_5_holds_at_every_super_core() {
         let truth = network(outputs, 5, &[3, 3], &mut draws);
         let x = rows(count, 5, &mut draws);
         let y = truth.evaluate(&x).map(|v| v + 0.1 * draws.draw());
-        let options = Options { solver: Solver::Mvmals, max_rank: 2, sweeps: 3, ..Options::default() };
+        let options =
+            SolveParams { solver: Solver::Mvmals, max_rank: 2, sweeps: 3, ..SolveParams::default() };
         let (problem, steps) = (Problem { x: &x, y: &y }, Steps::default());
         let settings = choose_and_fit(&problem, &options, &Silent).unwrap().settings;
         fit(&problem, &settings, None, &options, &steps).unwrap();
@@ -160,7 +163,8 @@ fn uncapped_mvmals_and_direct_agree_with_least_squares() {
     let x = rows(300, 4, &mut draws);
     let y = truth.evaluate(&x).map(|v| v + 0.1 * draws.draw());
     let run = |solver| {
-        let options = Options { solver, max_rank: 50, ridge: Ridge::Fixed(0.0), ..Options::default() };
+        let options =
+            SolveParams { solver, max_rank: 50, ridge: Ridge::Fixed(0.0), ..SolveParams::default() };
         choose_and_fit(&Problem { x: &x, y: &y }, &options, &Silent).unwrap().train_residual
     };
     let (mvmals, direct) = (run(Solver::Mvmals), run(Solver::Direct));
@@ -173,7 +177,7 @@ fn steps_never_raise_the_loss() {
     let truth = network(1, 6, &[2, 2], &mut draws);
     let x = rows(300, 6, &mut draws);
     let y = truth.evaluate(&x).map(|v| v + 0.3 * draws.draw());
-    let options = Options { solver: Solver::Als, restarts: 1, max_rank: 2, ..Options::default() };
+    let options = SolveParams { solver: Solver::Als, restarts: 1, max_rank: 2, ..SolveParams::default() };
     let (problem, steps) = (Problem { x: &x, y: &y }, Steps::default());
     let settings = choose_and_fit(&problem, &options, &Silent).unwrap().settings;
     fit(&problem, &settings, None, &options, &steps).unwrap();
@@ -184,12 +188,12 @@ fn steps_never_raise_the_loss() {
 #[test]
 fn degenerate_data_work_or_say_why_not() {
     let mut draws = Draws(3);
-    let run = |x: &DMatrix<f64>, y: &DMatrix<f64>, options: &Options| {
+    let run = |x: &DMatrix<f64>, y: &DMatrix<f64>, options: &SolveParams| {
         choose_and_fit(&Problem { x, y }, options, &Silent)
     };
     let solvers = [Solver::Ladder, Solver::Mvmals, Solver::Als, Solver::Direct];
     for solver in solvers {
-        let options = Options { solver, restarts: 3, ..Options::default() };
+        let options = SolveParams { solver, restarts: 3, ..SolveParams::default() };
         // A constant column, a column of zeros and two equal ones.
         let mut x = rows(200, 7, &mut draws);
         x.column_mut(1).fill(2.0);
@@ -204,7 +208,7 @@ fn degenerate_data_work_or_say_why_not() {
         let two = DMatrix::from_fn(12, 2, |t, j| short[(t, 1 + j)]);
         assert!(run(&short, &two, &options).unwrap().train_residual.is_finite());
         // Linear, and a single column.
-        let linear = Options { degree: 1, ..options.clone() };
+        let linear = SolveParams { degree: 1, ..options.clone() };
         let y = DMatrix::from_fn(200, 2, |t, j| 1.0 + x[(t, 5 + j)]);
         assert!(run(&x, &y, &linear).unwrap().train_residual < 1e-5, "{solver:?}");
         let one = DMatrix::from_element(20, 1, 1.0);
@@ -213,7 +217,7 @@ fn degenerate_data_work_or_say_why_not() {
         let zero = run(&x, &DMatrix::zeros(200, 1), &options).unwrap();
         assert_eq!(zero.train.evaluate(&x).norm(), 0.0);
     }
-    let options = Options::default();
+    let options = SolveParams::default();
     let none = DMatrix::zeros(0, 3);
     assert!(matches!(run(&none, &DMatrix::zeros(0, 1), &options), Err(SolveError::Empty { .. })));
     let x = rows(5, 3, &mut draws);
@@ -240,9 +244,9 @@ fn a_prior_over_the_lags_helps_where_kernels_fade() {
     let (x, y) = fading(160, 0.1, &mut draws);
     let (fresh, wanted) = fading(500, 0.0, &mut draws);
     let rows = Problem { x: &x, y: &y };
-    let options = Options { degree: 2, max_rank: 2, restarts: 2, memory: 40, ..Options::default() };
+    let options = SolveParams { degree: 2, max_rank: 2, restarts: 2, memory: 40, ..SolveParams::default() };
     let error = |decay| {
-        let options = Options { decay, ..options.clone() };
+        let options = SolveParams { decay, ..options.clone() };
         let found = choose_and_fit(&rows, &options, &Silent).unwrap();
         let again = fit(&rows, &found.settings, Some(&found.train), &options, &Silent).unwrap();
         assert_eq!(again.settings, found.settings, "a refit keeps the prior");
@@ -254,12 +258,12 @@ fn a_prior_over_the_lags_helps_where_kernels_fade() {
     assert!(chosen < 0.7 * free, "{chosen} with the prior, {free} without");
     for solver in [Solver::Als, Solver::Mvmals, Solver::Direct] {
         let ridge = Ridge::Fixed(1e-3);
-        let given = Options { solver, ridge, decay: Decay::Fixed(10.0), ..options.clone() };
+        let given = SolveParams { solver, ridge, decay: Decay::Fixed(10.0), ..options.clone() };
         let found = choose_and_fit(&rows, &given, &Silent).unwrap();
         assert_eq!((found.settings.decay, found.train.q()), (Some(10.0), 41));
         assert!(residual(&found.train, &fresh, &wanted) < free, "{solver:?}");
     }
-    let wrong = Options { memory: 7, decay: Decay::Fixed(10.0), ..options };
+    let wrong = SolveParams { memory: 7, decay: Decay::Fixed(10.0), ..options };
     assert!(matches!(choose_and_fit(&rows, &wrong, &Silent), Err(SolveError::Shape { .. })));
 }
 
@@ -269,16 +273,16 @@ fn direct_chooses_a_penalty_and_a_refit_keeps_it() {
     let (x, y) = fading(160, 0.1, &mut draws);
     let (fresh, wanted) = fading(500, 0.0, &mut draws);
     let rows = Problem { x: &x, y: &y };
-    let given = Options {
+    let given = SolveParams {
         solver: Solver::Direct,
         degree: 2,
         max_rank: 6,
         memory: 40,
         decay: Decay::Fixed(10.0),
-        ..Options::default()
+        ..SolveParams::default()
     };
     let found = choose_and_fit(&rows, &given, &Silent).unwrap();
-    let free = Options { ridge: Ridge::Fixed(0.0), ..given.clone() };
+    let free = SolveParams { ridge: Ridge::Fixed(0.0), ..given.clone() };
     let free = choose_and_fit(&rows, &free, &Silent).unwrap();
     let (chosen, free) = (residual(&found.train, &fresh, &wanted), residual(&free.train, &fresh, &wanted));
     let ridge = found.settings.ridge;
@@ -290,7 +294,7 @@ fn direct_chooses_a_penalty_and_a_refit_keeps_it() {
     let (x, truth) = (self::rows(400, 5, &mut draws), network(1, 5, &[2, 2], &mut draws));
     let y = truth.evaluate(&x);
     let fresh = self::rows(100, 5, &mut draws);
-    let given = Options { solver: Solver::Direct, ..Options::default() };
+    let given = SolveParams { solver: Solver::Direct, ..SolveParams::default() };
     let found = choose_and_fit(&Problem { x: &x, y: &y }, &given, &Silent).unwrap();
     assert!(residual(&found.train, &fresh, &truth.evaluate(&fresh)) < 1e-10, "{:?}", found.settings);
 }

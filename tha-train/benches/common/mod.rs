@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each benchmark uses its part")]
 
 use nalgebra::DMatrix;
-use tha_train::tt::TensorTrain;
+use tha_train::network::Network;
 
 /// CPU seconds of all threads of this process so far.
 pub fn cpu_seconds() -> f64 {
@@ -49,8 +49,8 @@ pub fn lagged(inputs: usize, memory: usize, rows: usize, draws: &mut Draws) -> D
 }
 
 /// A random network of independent normal entries, scaled so that its values are of order one.
-pub fn network(q: usize, degree: usize, outputs: usize, rank: usize, draws: &mut Draws) -> TensorTrain {
-    let mut train = TensorTrain::zeros(outputs, q, &vec![rank; degree - 1]);
+pub fn network(q: usize, degree: usize, outputs: usize, rank: usize, draws: &mut Draws) -> Network {
+    let mut train = Network::zeros(outputs, q, &vec![rank; degree - 1]);
     let scale = ((q * rank) as f64).sqrt().recip();
     train.cores.iter_mut().flat_map(|core| &mut core.data).for_each(|v| *v = scale * draws.draw());
     train

@@ -11,7 +11,7 @@ use super::mask::restrict;
 use super::projection::project;
 use super::step::{Decrease, single_core, two_cores};
 use super::tangent::{MeasureZero, ORTHOGONAL, Tangent, measure_zero};
-use super::{Options, Part, Setting};
+use super::{AnalysisParams, Part, Setting};
 use nalgebra::DMatrix;
 use serde::Serialize;
 
@@ -68,7 +68,7 @@ pub fn analyze_head(
     head: &Part,
     epsilon: f64,
     full: &DMatrix<f64>,
-    options: &Options,
+    options: &AnalysisParams,
 ) -> HeadAnalysis {
     let inputs = setting.inputs.len();
     let x = head.features(&setting.x, inputs);

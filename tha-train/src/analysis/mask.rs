@@ -5,7 +5,7 @@
 //! k M + 1 columns of S alone, and evaluated on those columns. C_w is diagonal; its entry for a monomial is the weight
 //! of the heads that see all of its inputs.
 
-use crate::tt::{Core, TensorTrain};
+use crate::network::{Core, Network};
 use nalgebra::DMatrix;
 
 /// Positions of a subset's columns in x_t: the constant, then the subset at each lag.
@@ -18,7 +18,7 @@ pub fn columns_of(subset: &[usize], inputs: usize, q: usize) -> Vec<usize> {
 
 /// The restriction of P_S B to the columns of S.
 #[must_use]
-pub fn restrict(train: &TensorTrain, subset: &[usize], inputs: usize) -> TensorTrain {
+pub fn restrict(train: &Network, subset: &[usize], inputs: usize) -> Network {
     let columns = columns_of(subset, inputs, train.q());
     let restricted = |core: &Core| {
         let mut data = Vec::with_capacity(core.left * columns.len() * core.right);
@@ -29,12 +29,12 @@ pub fn restrict(train: &TensorTrain, subset: &[usize], inputs: usize) -> TensorT
         }
         Core { left: core.left, q: columns.len(), right: core.right, data }
     };
-    TensorTrain { cores: train.cores.iter().map(restricted).collect() }
+    Network { cores: train.cores.iter().map(restricted).collect() }
 }
 
 /// A head's train in the space of all inputs: zero for every monomial outside its subset.
 #[must_use]
-pub fn embed(train: &TensorTrain, subset: &[usize], inputs: usize, q: usize) -> TensorTrain {
+pub fn embed(train: &Network, subset: &[usize], inputs: usize, q: usize) -> Network {
     let columns = columns_of(subset, inputs, q);
     let embedded = |core: &Core| {
         let mut wide = Core::zeros(core.left, q, core.right);
@@ -46,7 +46,7 @@ pub fn embed(train: &TensorTrain, subset: &[usize], inputs: usize, q: usize) -> 
         }
         wide
     };
-    TensorTrain { cores: train.cores.iter().map(embedded).collect() }
+    Network { cores: train.cores.iter().map(embedded).collect() }
 }
 
 /// Entries of C_w for products of two inputs, p x p: the diagonal is the coverage of each input by itself.

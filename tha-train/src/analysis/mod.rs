@@ -49,7 +49,7 @@ pub const IDENTITY: f64 = 1e-9;
 
 /// What to compute.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub struct AnalysisParams {
     /// Random directions per head for Proposition 1; none when zero.
     pub measure_zero: usize,
     /// Seed of those directions.
@@ -60,7 +60,7 @@ pub struct Options {
     pub product_limit: f64,
 }
 
-impl Default for Options {
+impl Default for AnalysisParams {
     fn default() -> Self {
         Self { measure_zero: 0, seed: 0, steps: true, product_limit: spectrum::PRODUCT_LIMIT }
     }
@@ -162,7 +162,7 @@ impl Analysis {
 
 /// Computes everything.
 #[must_use]
-pub fn analyze(setting: &Setting, options: &Options) -> Analysis {
+pub fn analyze(setting: &Setting, options: &AnalysisParams) -> Analysis {
     let parts = Decomposition::new(setting);
     let (error_square, right) = (parts.error_square(), parts.right_side());
     let (bias_square, bake_square, align) = (square(&parts.bias), square(&parts.bake), parts.align());

@@ -5,7 +5,7 @@
 //! is within sqrt(d-1) of it, and the alternation only comes closer.
 
 use crate::linalg::{qr, svd};
-use crate::tt::{Core, TensorTrain};
+use crate::network::{Core, Network};
 use nalgebra::DMatrix;
 
 /// Singular values below this part of the norm are rounding, not rank.
@@ -16,7 +16,7 @@ const SWEEPS: usize = 8;
 /// B_proj for the ranks r_1..r_{d-1}. Bonds on which `train` has less rank than allowed come out smaller: there the
 /// regularity assumption of the paper does not hold.
 #[must_use]
-pub fn project(train: &TensorTrain, ranks: &[usize]) -> TensorTrain {
+pub fn project(train: &Network, ranks: &[usize]) -> Network {
     let mut projected = round(train, ranks);
     // Alternation improves nothing where rounding has cut nothing.
     let cut = projected.ranks().iter().zip(ranks).any(|(now, allowed)| now == allowed);
@@ -28,7 +28,7 @@ pub fn project(train: &TensorTrain, ranks: &[usize]) -> TensorTrain {
     projected
 }
 
-fn round(train: &TensorTrain, ranks: &[usize]) -> TensorTrain {
+fn round(train: &Network, ranks: &[usize]) -> Network {
     let mut train = train.clone();
     train.orthogonalize_right();
     let norm = train.cores[0].tall().norm();
@@ -48,7 +48,7 @@ fn round(train: &TensorTrain, ranks: &[usize]) -> TensorTrain {
 
 /// One sweep from the last core to the first and back: with orthogonal frames the best core is the contraction of the
 /// target with them. Starts and ends in left-orthogonal form.
-fn alternate(target: &TensorTrain, train: &mut TensorTrain) {
+fn alternate(target: &Network, train: &mut Network) {
     let last = train.degree() - 1;
     for k in (1..=last).rev() {
         train.cores[k] = contracted(target, train, k);
@@ -70,7 +70,7 @@ fn alternate(target: &TensorTrain, train: &mut TensorTrain) {
 }
 
 /// The target's core k seen through the other cores of `train`.
-fn contracted(target: &TensorTrain, train: &TensorTrain, k: usize) -> Core {
+fn contracted(target: &Network, train: &Network, k: usize) -> Core {
     let mut left: DMatrix<f64> = DMatrix::identity(train.outputs(), train.outputs());
     for (a, b) in train.cores.iter().zip(&target.cores).take(k) {
         // left(a, b) -> sum over i of A(a, i, a') left(a, b) B(b, i, b')
@@ -90,9 +90,9 @@ fn contracted(target: &TensorTrain, train: &TensorTrain, k: usize) -> Core {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tt::Normal;
+    use crate::network::Normal;
 
-    fn distance(a: &TensorTrain, b: &TensorTrain) -> f64 {
+    fn distance(a: &Network, b: &Network) -> f64 {
         let mut minus = b.clone();
         minus.scale(-1.0);
         a.add(&minus).norm()
@@ -102,7 +102,7 @@ mod tests {
     fn no_worse_than_rounding_and_exact_where_ranks_allow() {
         let mut normal = Normal::new(5);
         for _ in 0..10 {
-            let train = TensorTrain::random(2, 4, &[4, 3], &mut normal);
+            let train = Network::random(2, 4, &[4, 3], &mut normal);
             let same = project(&train, &[5, 5]);
             assert!(distance(&same, &train) < 1e-12 * train.norm());
             assert_eq!(same.ranks(), [4, 3]);

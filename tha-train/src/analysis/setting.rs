@@ -7,10 +7,11 @@
 
 use super::AnalysisError;
 use super::mask::{columns_of, embed};
-use crate::data::{Dataset, InputMap, OutputMap, Scaling};
+use crate::data::Dataset;
 use crate::host;
 use crate::model::Model;
-use crate::tt::{Core, Features, TensorTrain};
+use crate::network::{Core, Features, Network};
+use crate::stage::{InputMap, OutputMap, Scaling};
 use nalgebra::DMatrix;
 use tha_core::build::{self, InputChannel, ModelSpec};
 
@@ -28,7 +29,7 @@ pub struct Setting {
     /// Physical units per standardised unit of each output.
     pub scales: Vec<f64>,
     /// B*.
-    pub full: TensorTrain,
+    pub full: Network,
     /// The heads.
     pub heads: Vec<Part>,
     /// Largest difference between the files' own predictions and those made here, relative to the largest output;
@@ -44,7 +45,7 @@ pub struct Part {
     /// w_k.
     pub weight: f64,
     /// Bhat_k over the columns of its subset.
-    pub train: TensorTrain,
+    pub train: Network,
     /// The ranks it was fitted with; a constant taken into `train` may have added one to its own.
     pub ranks: Vec<usize>,
 }
@@ -89,7 +90,7 @@ impl Setting {
                 train
             })
             .reduce(|sum, train| sum.add(&train))
-            .unwrap_or_else(|| TensorTrain::zeros(a.outputs.len(), q, &vec![1; a.degree - 1]));
+            .unwrap_or_else(|| Network::zeros(a.outputs.len(), q, &vec![1; a.degree - 1]));
         let mut setting = Self {
             x: lagged.rows(0, lagged.nrows()),
             y: lagged.y,
@@ -206,7 +207,7 @@ fn heads(to: &ModelSpec, from: &ModelSpec) -> Result<Vec<Part>, AnalysisError> {
                 (slice, gain / f64::from(ours.gain), shift)
             })
             .collect();
-        let mut train = TensorTrain { cores: head.cores.iter().map(|core| change(core, &slices)).collect() };
+        let mut train = Network { cores: head.cores.iter().map(|core| change(core, &slices)).collect() };
         let first = &mut train.cores[0];
         let width = first.q * first.right;
         first.data = outputs
@@ -249,8 +250,8 @@ fn change(core: &build::Core, slices: &[(usize, f64, f64)]) -> Core {
 }
 
 /// A train of rank one that is constant: `share` of the missing constant of every output.
-fn constant(like: &TensorTrain, outputs: &[(usize, f64, f64)], share: f64) -> TensorTrain {
-    let mut train = TensorTrain::zeros(like.outputs(), like.q(), &vec![1; like.degree() - 1]);
+fn constant(like: &Network, outputs: &[(usize, f64, f64)], share: f64) -> Network {
+    let mut train = Network::zeros(like.outputs(), like.q(), &vec![1; like.degree() - 1]);
     for (k, core) in train.cores.iter_mut().enumerate() {
         let width = core.q;
         for (row, output) in core.data.chunks_exact_mut(width).zip(outputs) {

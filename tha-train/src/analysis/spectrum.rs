@@ -6,7 +6,7 @@
 
 use super::kernel::Kernel;
 use crate::linalg::symmetric_eigen;
-use crate::tt::Normal;
+use crate::network::Normal;
 use nalgebra::{DMatrix, DVector};
 
 /// Multiplications of one product beyond which the trace bound is used: about two seconds.

@@ -5,8 +5,8 @@
 //! cut back to the head's ranks takes ||A (dz* - dz_trunc)||^2 of it away, sometimes more than all.
 
 use crate::linalg::{add_gram_lower, add_product, minimal_norm, view, view_mut};
+use crate::network::{BLOCK, Contraction, Network, unfold};
 use crate::solve::{Problem, super_core_step};
-use crate::tt::{BLOCK, Contraction, TensorTrain, unfold};
 use nalgebra::DMatrix;
 use serde::Serialize;
 
@@ -30,7 +30,7 @@ pub struct Decrease {
 
 /// The best update of a single core; `None` where the local problems are too large.
 #[must_use]
-pub fn single_core(train: &TensorTrain, x: &DMatrix<f64>, y: &DMatrix<f64>) -> Option<Decrease> {
+pub fn single_core(train: &Network, x: &DMatrix<f64>, y: &DMatrix<f64>) -> Option<Decrease> {
     let mut train = train.clone();
     train.balance();
     let residual = y - train.evaluate(x);
@@ -59,7 +59,7 @@ pub fn single_core(train: &TensorTrain, x: &DMatrix<f64>, y: &DMatrix<f64>) -> O
 /// A^T A (lower triangle) and A^T r for core k, A the local design matrix. For the first core the outputs decouple:
 /// one matrix, a right-hand side for each.
 fn local_problem(
-    train: &TensorTrain,
+    train: &Network,
     k: usize,
     x: &DMatrix<f64>,
     residual: &DMatrix<f64>,
@@ -92,7 +92,7 @@ fn local_problem(
 /// The update of the first two cores, cut back to rank `cap`; `None` for degree 1 and where the local problem is too
 /// large.
 #[must_use]
-pub fn two_cores(train: &TensorTrain, x: &DMatrix<f64>, y: &DMatrix<f64>, cap: usize) -> Option<Decrease> {
+pub fn two_cores(train: &Network, x: &DMatrix<f64>, y: &DMatrix<f64>, cap: usize) -> Option<Decrease> {
     let mut train = train.clone();
     train.orthogonalize_right();
     let q = train.q();
@@ -101,7 +101,7 @@ pub fn two_cores(train: &TensorTrain, x: &DMatrix<f64>, y: &DMatrix<f64>, cap: u
     }
     let (moved, gain, lost) = super_core_step(&Problem { x, y }, &train, 0, cap).ok()?;
     let count = x.nrows() as f64;
-    let loss = |train: &TensorTrain| (train.evaluate(x) - y).norm_squared() / count;
+    let loss = |train: &Network| (train.evaluate(x) - y).norm_squared() / count;
     let realised = loss(&train) - loss(&moved);
     Some(Decrease { block: 1, predicted: gain / count, truncation: lost / count, realised })
 }

@@ -6,7 +6,7 @@
 
 use super::Part;
 use super::mask::{embed, restrict};
-use crate::tt::TensorTrain;
+use crate::network::Network;
 use std::collections::BTreeMap;
 
 /// Largest rank at which T is formed as a train.
@@ -14,7 +14,7 @@ const RANK: usize = 200;
 
 /// ||T||_F.
 #[must_use]
-pub fn tail_norm(full: &TensorTrain, heads: &[Part], inputs: usize) -> f64 {
+pub fn tail_norm(full: &Network, heads: &[Part], inputs: usize) -> f64 {
     let rank = full.ranks().into_iter().max().unwrap_or(1);
     if rank * (heads.len() + 1) <= RANK {
         tail(full, heads, inputs).norm()
@@ -24,7 +24,7 @@ pub fn tail_norm(full: &TensorTrain, heads: &[Part], inputs: usize) -> f64 {
 }
 
 /// T as a train.
-fn tail(full: &TensorTrain, heads: &[Part], inputs: usize) -> TensorTrain {
+fn tail(full: &Network, heads: &[Part], inputs: usize) -> Network {
     heads.iter().fold(full.clone(), |tail, head| {
         let mut masked = embed(&restrict(full, &head.subset, inputs), &head.subset, inputs, full.q());
         masked.scale(-head.weight);
@@ -33,7 +33,7 @@ fn tail(full: &TensorTrain, heads: &[Part], inputs: usize) -> TensorTrain {
 }
 
 /// ||B*||^2 - 2 sum w_k ||P_k B*||^2 + sum w_a w_b ||P_{a and b} B*||^2.
-fn expanded(full: &TensorTrain, heads: &[Part], inputs: usize) -> f64 {
+fn expanded(full: &Network, heads: &[Part], inputs: usize) -> f64 {
     let mut known: BTreeMap<Vec<usize>, f64> = BTreeMap::new();
     let mut square = |subset: Vec<usize>| {
         if let Some(&value) = known.get(&subset) {
@@ -59,16 +59,16 @@ fn expanded(full: &TensorTrain, heads: &[Part], inputs: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tt::Normal;
+    use crate::network::Normal;
 
     #[test]
     fn both_ways_agree() {
         let mut normal = Normal::new(3);
-        let full = TensorTrain::random(2, 9, &[3, 2], &mut normal);
+        let full = Network::random(2, 9, &[3, 2], &mut normal);
         let head = |subset: &[usize], weight| Part {
             subset: subset.to_vec(),
             weight,
-            train: TensorTrain::zeros(2, 2 * subset.len() + 1, &[1, 1]),
+            train: Network::zeros(2, 2 * subset.len() + 1, &[1, 1]),
             ranks: vec![1, 1],
         };
         let heads = [head(&[0, 1], 0.5), head(&[1, 2], 0.3), head(&[3], 0.4)];

@@ -7,7 +7,7 @@
 
 use super::kernel::Kernel;
 use crate::linalg::{add_product, columns, columns_mut};
-use crate::tt::{BLOCK, Contraction, Core, Normal, TensorTrain, unfold};
+use crate::network::{BLOCK, Contraction, Core, Network, Normal, unfold};
 use nalgebra::DMatrix;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -19,14 +19,14 @@ const TRIAL_ROWS: usize = 256;
 
 /// The tangent space of the manifold of trains at one of them.
 pub struct Tangent {
-    left: TensorTrain,
-    right: TensorTrain,
+    left: Network,
+    right: Network,
 }
 
 impl Tangent {
     /// The tangent space at `train`, whose bonds carry full rank.
     #[must_use]
-    pub fn at(train: &TensorTrain) -> Self {
+    pub fn at(train: &Network) -> Self {
         let (mut left, mut right) = (train.clone(), train.clone());
         left.orthogonalize_left();
         right.orthogonalize_right();
@@ -42,7 +42,7 @@ impl Tangent {
     /// ||P_T U^T R||_F for rows `x` of the train's inputs and R, N x l.
     #[must_use]
     pub fn norm(&self, x: &DMatrix<f64>, r: &DMatrix<f64>) -> f64 {
-        let unfolded = |train: &TensorTrain| train.cores.iter().map(unfold).collect::<Vec<_>>();
+        let unfolded = |train: &Network| train.cores.iter().map(unfold).collect::<Vec<_>>();
         let (left, right) = (unfolded(&self.left), unfolded(&self.right));
         let starts: Vec<usize> = (0..x.nrows()).step_by(BLOCK).collect();
         let parts: Vec<Vec<Vec<f64>>> = starts

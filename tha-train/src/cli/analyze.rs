@@ -3,7 +3,7 @@
 use super::args::{DataArgs, Replace, Speech, Threads};
 use super::error::CliError;
 use super::speak::{self, Progress, count, figure};
-use crate::analysis::{self, Analysis, Bound, Options, Setting};
+use crate::analysis::{self, Analysis, AnalysisParams, Bound, Setting};
 use crate::data::Dataset;
 use crate::model::Model;
 use crate::output::{self, Kind, Staging};
@@ -59,7 +59,11 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let progress = Progress::new(args.speech, data.warnings());
     let setting = Setting::from_models(&full, &ensemble, &data)?;
     progress.now(|| format!("analysing {}", count(setting.heads.len(), "head")));
-    let options = Options { measure_zero: args.measure_zero as usize, seed: args.seed, ..Options::default() };
+    let options = AnalysisParams {
+        measure_zero: args.measure_zero as usize,
+        seed: args.seed,
+        ..AnalysisParams::default()
+    };
     let analysis = analysis::analyze(&setting, &options);
     if let Some(path) = &args.report {
         progress.now(|| "writing the report".into());

@@ -2,7 +2,7 @@
 
 use super::error::CliError;
 use crate::data::{Columns, Dataset, Source};
-use crate::fit::Judge;
+use crate::fit::Validation;
 use crate::output;
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -113,7 +113,7 @@ impl ColumnArgs {
 
 /// What the result is validated on; no choice is made there.
 #[derive(Args, Clone, Debug)]
-pub struct JudgeArgs {
+pub struct ValidationArgs {
     /// Validation data in a file of its own, which chooses nothing: choices are made on blocks of DATA.
     #[arg(long, value_name = "DATA", conflicts_with_all = ["val_fraction", "folds"])]
     pub val: Option<PathBuf>,
@@ -126,7 +126,7 @@ pub struct JudgeArgs {
     pub folds: Option<usize>,
 }
 
-impl JudgeArgs {
+impl ValidationArgs {
     /// Reads the validation file, if there is one, with the channels of the data.
     pub fn read(&self, data: &Dataset) -> Result<Option<Dataset>, CliError> {
         let columns = Columns::Named { inputs: data.inputs.clone(), outputs: data.outputs.clone() };
@@ -149,12 +149,12 @@ impl JudgeArgs {
         warnings
     }
 
-    /// The judge, with the data that [`JudgeArgs::read`] gave.
-    pub fn judge<'a>(&self, validation: Option<&'a Dataset>) -> Judge<'a> {
+    /// The judge, with the data that [`ValidationArgs::read`] gave.
+    pub fn judge<'a>(&self, validation: Option<&'a Dataset>) -> Validation<'a> {
         match (validation, self.folds) {
-            (Some(data), _) => Judge::Data(data),
-            (None, Some(count)) => Judge::Folds(count),
-            (None, None) => Judge::End(self.val_fraction.unwrap_or(0.2)),
+            (Some(data), _) => Validation::Data(data),
+            (None, Some(count)) => Validation::Folds(count),
+            (None, None) => Validation::End(self.val_fraction.unwrap_or(0.2)),
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::analysis::{self, Analysis, Setting};
 use crate::data::Dataset;
 use crate::ensemble::{self, Combine, Strategy};
 use crate::export::{self, SourceFile};
-use crate::fit::{self, Judge};
+use crate::fit::{self, Validation};
 use crate::model::Model;
 use crate::output::{self, LISTING, Staging};
 use crate::report;
@@ -113,13 +113,13 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     args.threads.apply();
     output::check_folder(&args.out, &FILES, args.replace.force)?;
     let progress = Progress::new(args.speech, Vec::new());
-    let data = synth::generate(&synth::Options {
+    let data = synth::generate(&synth::SynthParams {
         channels: CHANNELS,
         outputs: 2,
         samples: 3000,
         test_samples: 1500,
         seed: args.seed,
-        ..synth::Options::new(Kind::Array)
+        ..synth::SynthParams::new(Kind::Array)
     })?;
     let mut candidates = fit_all(args.seed, &data, &progress)?;
     analyze(&mut candidates, &data.test, &progress)?;
@@ -160,13 +160,13 @@ fn neighbours() -> Vec<Vec<usize>> {
 
 /// The full model, and three ensembles of heads that see neighbours.
 fn fit_all(seed: u64, data: &Synthetic, progress: &Progress) -> Result<Vec<Candidate>, CliError> {
-    let options = |max_rank, restarts| fit::Options {
+    let options = |max_rank, restarts| fit::FitParams {
         memory: 4,
-        solve: solve::Options { degree: 3, max_rank, restarts, seed, ..solve::Options::default() },
+        solve: solve::SolveParams { degree: 3, max_rank, restarts, seed, ..solve::SolveParams::default() },
         refit: true,
         range: RangePolicy::Clamp,
     };
-    let judge = Judge::End(0.2);
+    let judge = Validation::End(0.2);
     let ways = [
         ("full", None),
         ("average", Some(Combine::Average)),
@@ -181,7 +181,8 @@ fn fit_all(seed: u64, data: &Synthetic, progress: &Progress) -> Result<Vec<Candi
             None => fit::fit(&data.train, judge, &options(4, 2), &watch)?,
             Some(combine) => {
                 let strategy = Strategy::Given(neighbours());
-                let plan = ensemble::Options { strategy, combine, ..ensemble::Options::default() };
+                let plan =
+                    ensemble::EnsembleParams { strategy, combine, ..ensemble::EnsembleParams::default() };
                 ensemble::fit(&data.train, judge, &options(2, 1), &plan, &watch)?.fit
             }
         };
@@ -205,7 +206,7 @@ fn analyze(candidates: &mut [Candidate], data: &Dataset, progress: &Progress) ->
     for ensemble in ensembles {
         progress.now(|| format!("analysing {}", ensemble.name));
         let setting = Setting::from_models(&full.model, &ensemble.model, data)?;
-        let analysis = analysis::analyze(&setting, &analysis::Options::default());
+        let analysis = analysis::analyze(&setting, &analysis::AnalysisParams::default());
         if !analysis.failures().is_empty() {
             return Err(CliError::Check(format!("{}: {}", ensemble.name, analysis.failures().join("; "))));
         }

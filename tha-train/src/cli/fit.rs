@@ -1,13 +1,13 @@
 //! `tha-train fit`: from a data file to a model file.
 
-use super::args::{ColumnArgs, DataArgs, JudgeArgs, Replace, Speech, Threads};
+use super::args::{ColumnArgs, DataArgs, Replace, Speech, Threads, ValidationArgs};
 use super::error::CliError;
 use super::fit_report::{self, Course};
 use super::interrupt;
 use super::speak::{self, Progress, figure, out_of_range_in_words};
 use super::subsets::strategy;
 use crate::ensemble::{self, Combine, Strategy, Summary};
-use crate::fit::{self, HeadReport, Options, Outcome};
+use crate::fit::{self, FitParams, HeadReport, Outcome};
 use crate::host;
 use crate::metrics::Metrics;
 use crate::model::OutOfRange;
@@ -59,7 +59,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "N")]
     restarts: Option<usize>,
     #[command(flatten)]
-    judge: JudgeArgs,
+    judge: ValidationArgs,
     /// Train an ensemble of this many heads, each on a subset of the inputs (Tensor Head Averaging). Without it, one
     /// head on all inputs: the full model.
     #[arg(long, value_name = "K")]
@@ -153,10 +153,10 @@ fn decay(text: &str) -> Result<Decay, String> {
 }
 
 impl Args {
-    fn options(&self) -> Options {
-        Options {
+    fn options(&self) -> FitParams {
+        FitParams {
             memory: self.memory,
-            solve: solve::Options {
+            solve: solve::SolveParams {
                 degree: self.degree,
                 max_rank: self.max_rank,
                 tolerance: self.tol,
@@ -172,10 +172,10 @@ impl Args {
                     // The ensemble makes up for a head that could be a little better.
                     1
                 } else {
-                    solve::Options::default().restarts
+                    solve::SolveParams::default().restarts
                 }),
                 seed: self.seed,
-                ..solve::Options::default()
+                ..solve::SolveParams::default()
             },
             refit: !self.no_refit,
             range: match self.range {
@@ -190,7 +190,7 @@ impl Args {
     }
 
     /// What ensemble is asked for; `None` for the full model.
-    fn ensemble(&self, inputs: &[String]) -> Result<Option<ensemble::Options>, CliError> {
+    fn ensemble(&self, inputs: &[String]) -> Result<Option<ensemble::EnsembleParams>, CliError> {
         if !self.is_ensemble() {
             let lonely = [
                 ("--subset-size", self.subset_size.is_some()),
@@ -207,7 +207,7 @@ impl Args {
             };
         }
         let strategy = strategy(self.subsets.as_deref().unwrap_or("random"), inputs)?;
-        Ok(Some(ensemble::Options {
+        Ok(Some(ensemble::EnsembleParams {
             heads: self.heads,
             subset_size: self.subset_size.unwrap_or(4.min(inputs.len())),
             combine: match self.combine {

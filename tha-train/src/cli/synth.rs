@@ -4,7 +4,7 @@ use super::args::{Replace, Speech};
 use super::error::CliError;
 use super::speak::{self, count};
 use crate::output::{LISTING, MARK, OutputError, Staging};
-use crate::synth::{self, Kind, Options, Synthetic};
+use crate::synth::{self, Kind, SynthParams, Synthetic};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -66,13 +66,13 @@ enum KindArg {
 }
 
 impl Args {
-    fn options(&self) -> Options {
-        let defaults = Options::new(match self.kind {
+    fn options(&self) -> SynthParams {
+        let defaults = SynthParams::new(match self.kind {
             KindArg::Volterra => Kind::Volterra,
             KindArg::Array => Kind::Array,
             KindArg::WienerHammerstein => Kind::WienerHammerstein,
         });
-        Options {
+        SynthParams {
             kind: defaults.kind,
             channels: self.channels.unwrap_or(defaults.channels),
             outputs: self.outputs.unwrap_or(defaults.outputs),
@@ -104,7 +104,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     files.extend(model.map(|_| "truth.tha"));
     let object = json!({ "out": args.out.display().to_string(), "files": files, "options": options });
     speak::summary(args.speech, &object, || {
-        let Options { samples, test_samples, channels, outputs, .. } = options;
+        let SynthParams { samples, test_samples, channels, outputs, .. } = options;
         let (channels, outputs) = (count(channels, "input"), count(outputs, "output"));
         let (out, files) = (args.out.display(), files.join(", "));
         format!("{out}: {files}; {samples} training and {test_samples} test samples, {channels}, {outputs}")

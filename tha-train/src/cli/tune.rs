@@ -1,6 +1,6 @@
 //! `tha-train tune`: settings for `fit`, found on the data.
 
-use super::args::{ColumnArgs, DataArgs, JudgeArgs, Replace, Speech, Threads};
+use super::args::{ColumnArgs, DataArgs, Replace, Speech, Threads, ValidationArgs};
 use super::error::CliError;
 use super::interrupt;
 use super::speak::{self, Progress, figure};
@@ -36,7 +36,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "DIR", default_value = "tune")]
     pub out: PathBuf,
     #[command(flatten)]
-    pub judge: JudgeArgs,
+    pub judge: ValidationArgs,
     /// Stop after this time, with what there is [default: 10, or no limit with --trials].
     #[arg(long, value_name = "T")]
     minutes: Option<f64>,
@@ -95,7 +95,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
             )));
         }
     };
-    let options = tune::Options {
+    let options = tune::TuneParams {
         max_memory: args.max_memory,
         max_degree: args.max_degree,
         max_rank: args.max_rank,

@@ -4,25 +4,20 @@
 //! A lag window never crosses a record boundary, so the first M-1 samples of a record are history only: they are
 //! neither fitted nor scored.
 
+mod blocks;
 mod columns;
 mod csv_file;
 mod error;
 mod hash;
-mod lag;
 mod npy_file;
-mod scaling;
 mod source;
-mod split;
 mod write;
 
+pub use blocks::{BLOCKS, Split};
 pub use columns::Columns;
 pub(crate) use columns::listed;
 pub use error::DataError;
-pub use lag::{Lagged, Subset};
-pub(crate) use scaling::root_mean_square;
-pub use scaling::{InputMap, OutputMap, Scaling, eating_offset, mean_and_std};
 pub use source::Source;
-pub use split::{BLOCKS, Split};
 pub use write::{number, write_csv};
 
 use std::ops::Range;
@@ -95,7 +90,7 @@ impl Dataset {
         let inputs = self.inputs.iter().zip(&self.u).map(|channel| ("input", channel));
         let outputs = self.outputs.iter().zip(&self.y).map(|channel| ("output", channel));
         let warning = |(kind, (name, column)): (&str, (&String, &Vec<f64>))| {
-            let (mean, std) = eating_offset(column.iter().copied())?;
+            let (mean, std) = crate::stage::eating_offset(column.iter().copied())?;
             Some(format!(
                 "{}: {kind} '{name}' moves by {std:.1e} around {mean:.3e}: the offset eats the digits of f32 on a device; \
                  subtract it before, here and on the device, or send counts",

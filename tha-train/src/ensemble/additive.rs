@@ -7,10 +7,11 @@ use super::Watch;
 use super::heads::{Failure, Material, Stop, head_options, sort_out};
 use super::joint::{Joint, LIMIT};
 use crate::checkpoint::{self, Checkpoint};
-use crate::data::{Lagged, Split};
+use crate::data::Split;
 use crate::fit::FitError;
 use crate::fit::judged::ChosenHead;
 use crate::solve::{self, Fit, Problem};
+use crate::stage::Lagged;
 use nalgebra::DMatrix;
 use std::time::Instant;
 
@@ -47,7 +48,7 @@ pub(super) fn train<'a>(
     material: &Material<'a>,
     count: usize,
     mut next: impl FnMut(usize, &Lagged<'_>, &DMatrix<f64>) -> Option<Vec<usize>>,
-    options: &solve::Options,
+    options: &solve::SolveParams,
     checkpoint: Option<&Checkpoint>,
     watch: &dyn Watch,
 ) -> Result<Added<'a>, FitError> {
@@ -121,7 +122,7 @@ pub(super) fn refit(
     rows: &Lagged<'_>,
     heads: &[ChosenHead],
     joint_steps: usize,
-    options: &solve::Options,
+    options: &solve::SolveParams,
     stage: &str,
     checkpoint: Option<&Checkpoint>,
     watch: &dyn Watch,
@@ -148,7 +149,7 @@ fn first_fit(
     subset: &[usize],
     part: &Part<'_>,
     left: &DMatrix<f64>,
-    options: &solve::Options,
+    options: &solve::SolveParams,
     checkpoint: Option<&Checkpoint>,
     watch: &dyn Watch,
 ) -> Result<ChosenHead, FitError> {
@@ -157,7 +158,7 @@ fn first_fit(
         let problem = Problem { x: &part.fit.of_inputs(subset), y: left };
         // The rank is not chosen: what a head has to say is known only when the others have said theirs.
         let ranks = Some(vec![options.max_rank.min(problem.x.ncols()); options.degree - 1]);
-        let options = solve::Options { ranks, ..head_options(options, k) };
+        let options = solve::SolveParams { ranks, ..head_options(options, k) };
         let choice = solve::choose(&problem, &part.blocks, &options, &Stop(watch))?;
         Ok(solve::fit(&problem, &choice.settings, choice.start(), &options, &Stop(watch))?)
     })?;
@@ -171,7 +172,7 @@ fn cycle_once(
     heads: &mut [ChosenHead],
     rows: &Lagged<'_>,
     left: &mut DMatrix<f64>,
-    options: &solve::Options,
+    options: &solve::SolveParams,
     checkpoint: Option<&Checkpoint>,
     watch: &dyn Watch,
 ) -> Result<(), FitError> {
@@ -195,11 +196,11 @@ fn inputs(heads: &[ChosenHead]) -> Vec<Vec<usize>> {
     heads.iter().map(|head| head.inputs.clone()).collect()
 }
 
-fn trains(heads: &[ChosenHead]) -> Vec<crate::tt::TensorTrain> {
+fn trains(heads: &[ChosenHead]) -> Vec<crate::network::Network> {
     heads.iter().map(|head| head.fit.train.clone()).collect()
 }
 
-fn set(heads: &mut [ChosenHead], trains: &[crate::tt::TensorTrain]) {
+fn set(heads: &mut [ChosenHead], trains: &[crate::network::Network]) {
     for (head, train) in heads.iter_mut().zip(trains) {
         head.fit.train = train.clone();
     }

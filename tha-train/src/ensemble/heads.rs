@@ -3,11 +3,12 @@
 use super::weights::Products;
 use super::{Watch, subset_names};
 use crate::checkpoint::{self, Checkpoint};
-use crate::data::{Dataset, Lagged, Scaling, Split};
+use crate::data::{Dataset, Split};
 use crate::fit::FitError;
 use crate::fit::judged::ChosenHead;
+use crate::network::Features;
 use crate::solve::{self, Fit, Observer, Problem};
-use crate::tt::Features;
+use crate::stage::{Lagged, Scaling};
 use nalgebra::{DMatrix, DVector};
 use rayon::prelude::*;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -82,10 +83,10 @@ impl Observer for Stop<'_> {
 /// Worse than this on the held-out samples, relative to the spread of the outputs, a head has diverged.
 const DIVERGED: f64 = 100.0;
 
-/// Options of head `k`: the same but for the seed.
-pub(super) fn head_options(options: &solve::Options, k: usize) -> solve::Options {
+/// EnsembleParams of head `k`: the same but for the seed.
+pub(super) fn head_options(options: &solve::SolveParams, k: usize) -> solve::SolveParams {
     let seed = options.seed.wrapping_add((k as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    solve::Options { seed, ..options.clone() }
+    solve::SolveParams { seed, ..options.clone() }
 }
 
 /// Chooses the settings of head `k`.
@@ -93,7 +94,7 @@ pub(super) fn train(
     material: &Material<'_>,
     k: usize,
     subset: &[usize],
-    options: &solve::Options,
+    options: &solve::SolveParams,
     checkpoint: Option<&Checkpoint>,
     watch: &dyn Watch,
 ) -> Result<Head, FitError> {
@@ -112,7 +113,7 @@ pub(super) fn train(
 pub(super) fn train_all(
     material: &Material<'_>,
     subsets: &[Vec<usize>],
-    options: &solve::Options,
+    options: &solve::SolveParams,
     checkpoint: Option<&Checkpoint>,
     watch: &dyn Watch,
 ) -> Result<(Vec<Head>, Vec<Failure>), FitError> {
@@ -201,7 +202,7 @@ pub(super) fn products(material: &Material<'_>, heads: &[Head]) -> (Products, Ve
 pub(super) fn fit_all(
     rows: &Lagged<'_>,
     heads: &[ChosenHead],
-    options: &solve::Options,
+    options: &solve::SolveParams,
     stage: &str,
     checkpoint: Option<&Checkpoint>,
     watch: &dyn Watch,

@@ -4,8 +4,8 @@ use super::heads::{Material, Stop};
 use super::weights::{Products, average, stack};
 use super::{Combine, Watch};
 use crate::fit::{self, held_out};
+use crate::network::Features;
 use crate::solve::{self, Problem};
-use crate::tt::Features;
 use nalgebra::DVector;
 
 /// Coefficients of the full model, and multiplications of a step of its fit, up to which it is fitted for comparison.
@@ -18,7 +18,7 @@ pub(super) fn for_weights(
     all: &Products,
     folds: &[Products],
     combine: Combine,
-    options: &fit::Options,
+    options: &fit::FitParams,
     watch: &dyn Watch,
 ) -> Option<String> {
     let crossed = |solve: &dyn Fn(&Products) -> DVector<f64>| {
@@ -54,7 +54,7 @@ pub(super) fn for_weights(
 pub(super) fn for_additive(
     material: &Material<'_>,
     mine: f64,
-    options: &fit::Options,
+    options: &fit::FitParams,
     watch: &dyn Watch,
 ) -> Option<String> {
     let full = full_model(material, options, watch).filter(|full| *full < 0.98 * mine);
@@ -77,7 +77,7 @@ fn say(mine: f64, better: &[String]) -> Option<String> {
 }
 
 /// The residual of one head on all inputs on the held-out samples, if it is cheap.
-fn full_model(material: &Material<'_>, options: &fit::Options, watch: &dyn Watch) -> Option<f64> {
+fn full_model(material: &Material<'_>, options: &fit::FitParams, watch: &dyn Watch) -> Option<f64> {
     let s = &options.solve;
     let (q, r, d) = (material.samples.ncols(), s.max_rank, s.degree);
     let parameters = q * r * r * d.saturating_sub(2) + 2 * q * r;
@@ -86,7 +86,7 @@ fn full_model(material: &Material<'_>, options: &fit::Options, watch: &dyn Watch
         return None;
     }
     let problem = Problem { x: &material.samples, y: &material.samples.y };
-    let options = solve::Options { restarts: s.restarts.min(2), ..s.clone() };
+    let options = solve::SolveParams { restarts: s.restarts.min(2), ..s.clone() };
     let choice = solve::choose(&problem, &material.blocks, &options, &Stop(watch)).ok()?;
     let error = held_out(&choice.networks, &material.blocks, &problem) - problem.y;
     Some(error.norm() / problem.y.norm().max(f64::MIN_POSITIVE))

@@ -4,9 +4,9 @@
 //! all heads at once. Its cost is that of one symmetric product with as many columns as all heads have coefficients,
 //! so it is for ensembles up to some thousand of them.
 
-use crate::data::Lagged;
 use crate::linalg::{add_gram_lower, cholesky_in_place, cholesky_solve, view, view_mut};
-use crate::tt::{Features, TensorTrain};
+use crate::network::{Features, Network};
+use crate::stage::Lagged;
 use nalgebra::DMatrix;
 use rayon::prelude::*;
 
@@ -28,17 +28,17 @@ struct Normal {
 #[derive(Clone)]
 pub(super) struct Joint {
     pub subsets: Vec<Vec<usize>>,
-    pub trains: Vec<TensorTrain>,
+    pub trains: Vec<Network>,
     damping: f64,
 }
 
 impl Joint {
-    pub(super) fn new(subsets: Vec<Vec<usize>>, trains: Vec<TensorTrain>) -> Self {
+    pub(super) fn new(subsets: Vec<Vec<usize>>, trains: Vec<Network>) -> Self {
         Self { subsets, trains, damping: 1e-3 }
     }
 
     pub(super) fn parameters(&self) -> usize {
-        self.trains.iter().map(TensorTrain::parameters).sum()
+        self.trains.iter().map(Network::parameters).sum()
     }
 
     /// The sum of the heads, N x l.
@@ -131,9 +131,9 @@ impl Joint {
 }
 
 /// Writes the derivatives of a head's outputs by its coefficients into columns from `first` on, in the order of
-/// [`TensorTrain::coefficients`]; rows are samples, output after output. Gives the outputs.
+/// [`Network::coefficients`]; rows are samples, output after output. Gives the outputs.
 fn add_jacobian(
-    train: &TensorTrain,
+    train: &Network,
     x: &DMatrix<f64>,
     jacobian: &mut DMatrix<f64>,
     first: usize,
@@ -187,12 +187,12 @@ fn add_jacobian(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tt::Normal as Deviates;
+    use crate::network::Normal as Deviates;
 
     #[test]
     fn the_jacobian_is_the_derivative() {
         let mut normal = Deviates::new(1);
-        let train = TensorTrain::random(2, 4, &[2, 3], &mut normal);
+        let train = Network::random(2, 4, &[2, 3], &mut normal);
         let x = DMatrix::from_fn(5, 4, |_, i| if i == 0 { 1.0 } else { normal.draw() });
         let mut jacobian = DMatrix::zeros(10, train.parameters());
         let outputs = add_jacobian(&train, &x, &mut jacobian, 0);

@@ -23,16 +23,17 @@ mod subsets;
 pub mod weights;
 
 pub use heads::Failure;
-pub use options::{Combine, Options};
+pub use options::{Combine, EnsembleParams};
 pub use subsets::Strategy;
 
 use crate::checkpoint::Checkpoint;
-use crate::data::{Dataset, Lagged};
+use crate::data::Dataset;
 use crate::fit::judged::{self, Choice, ChosenHead, Procedure};
-use crate::fit::{self, FitError, Judge};
+use crate::fit::{self, FitError, Validation};
 use crate::metrics::Metrics;
+use crate::network::Network;
 use crate::solve::{Fit, Problem};
-use crate::tt::TensorTrain;
+use crate::stage::Lagged;
 use heads::{Head, Material, fit_all, products, train_all};
 use nalgebra::{DMatrix, DVector};
 use options::Plan;
@@ -87,16 +88,16 @@ fn subset_names(data: &Dataset, subset: &[usize]) -> Vec<String> {
 /// Fits an ensemble.
 pub fn fit(
     data: &Dataset,
-    judge: Judge<'_>,
-    options: &fit::Options,
-    ensemble: &Options,
+    judge: Validation<'_>,
+    options: &fit::FitParams,
+    ensemble: &EnsembleParams,
     watch: &dyn Watch,
 ) -> Result<Outcome, FitError> {
     options.check(judge)?;
     let options = &options.lagged();
     data.check_memory(options.memory)?;
     ensemble.check(data)?;
-    if matches!(judge, Judge::Folds(_)) && ensemble.adds() {
+    if matches!(judge, Validation::Folds(_)) && ensemble.adds() {
         let reason = "additive heads are chosen on one validation part; leave out --folds";
         return Err(FitError::Combination { reason });
     }
@@ -125,8 +126,8 @@ pub fn fit(
 /// How an ensemble is made.
 struct Ensemble<'a> {
     data: &'a Dataset,
-    options: &'a fit::Options,
-    ensemble: &'a Options,
+    options: &'a fit::FitParams,
+    ensemble: &'a EnsembleParams,
     checkpoint: Option<Checkpoint<'a>>,
     watch: &'a dyn Watch,
 }
@@ -233,7 +234,7 @@ fn metrics(material: &Material<'_>, samples: &Lagged<'_>, mut prediction: DMatri
 }
 
 /// The bytes and operations of a head in a model file.
-fn cost(inputs: &[usize], train: &TensorTrain) -> Cost {
+fn cost(inputs: &[usize], train: &Network) -> Cost {
     let words = 3 + (train.degree() + 1) + inputs.len() + train.parameters();
     Cost { flash: 4 * words, macs: train.parameters() }
 }
@@ -242,8 +243,8 @@ fn cost(inputs: &[usize], train: &TensorTrain) -> Cost {
 fn weigh(
     material: &Material<'_>,
     plan: Plan,
-    options: &fit::Options,
-    ensemble: &Options,
+    options: &fit::FitParams,
+    ensemble: &EnsembleParams,
     checkpoint: Option<&Checkpoint>,
     watch: &dyn Watch,
 ) -> Result<Chosen, FitError> {
@@ -275,7 +276,7 @@ fn train_adaptively(
     material: &Material<'_>,
     count: usize,
     size: usize,
-    options: &crate::solve::Options,
+    options: &crate::solve::SolveParams,
     checkpoint: Option<&Checkpoint>,
     watch: &dyn Watch,
 ) -> Result<(Vec<Head>, Vec<Failure>), FitError> {
@@ -311,8 +312,8 @@ fn train_adaptively(
 fn add(
     material: &Material<'_>,
     plan: Plan,
-    options: &fit::Options,
-    ensemble: &Options,
+    options: &fit::FitParams,
+    ensemble: &EnsembleParams,
     checkpoint: Option<&Checkpoint>,
     watch: &dyn Watch,
 ) -> Result<Chosen, FitError> {
@@ -388,7 +389,7 @@ fn note(heads: usize, combine: Combine, samples: usize, nrmse: f64) -> String {
 fn file_bytes(
     material: &Material<'_>,
     heads: &[ChosenHead],
-    options: &fit::Options,
+    options: &fit::FitParams,
 ) -> Result<usize, FitError> {
     let choice = Choice {
         scaling: material.scaling.clone(),

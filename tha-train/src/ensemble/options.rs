@@ -6,7 +6,7 @@ use super::select::{Cost, Room};
 use super::subsets::{self, Draws, Strategy};
 use crate::checkpoint::{self, Identity};
 use crate::data::Dataset;
-use crate::fit::{self, FitError, Judge};
+use crate::fit::{self, FitError, Validation};
 use crate::host;
 use crate::solve;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ pub enum Combine {
 
 /// What an ensemble is to be.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct EnsembleParams {
     /// K; `None` lets a covering design or a given list say.
     pub heads: Option<usize>,
     /// Inputs of each head.
@@ -48,7 +48,7 @@ pub(super) enum Plan {
     Adaptive(usize),
 }
 
-impl Options {
+impl EnsembleParams {
     pub(super) fn check(&self, data: &Dataset) -> Result<(), FitError> {
         let p = data.inputs.len();
         let refuse =
@@ -90,7 +90,7 @@ impl Options {
 
     /// Refuses what this machine cannot hold: the heads that are fitted at the same time, and the look at all inputs together
     /// that some strategies take first.
-    pub(super) fn check_size(&self, data: &Dataset, options: &fit::Options) -> Result<(), FitError> {
+    pub(super) fn check_size(&self, data: &Dataset, options: &fit::FitParams) -> Result<(), FitError> {
         let (size, count) = match &self.strategy {
             Strategy::Given(subsets) => (subsets.iter().map(Vec::len).max().unwrap_or(1), subsets.len()),
             Strategy::PerOutput => (self.subset_size, data.outputs.len()),
@@ -112,9 +112,14 @@ impl Options {
 
     /// The settings that stored heads depend on, by the names their user knows. Budgets, the refit and the range policy are
     /// not among them: what depends on those says so in what its stage started from.
-    pub(super) fn identity(&self, data: &Dataset, judge: Judge<'_>, options: &fit::Options) -> Identity {
+    pub(super) fn identity(
+        &self,
+        data: &Dataset,
+        judge: Validation<'_>,
+        options: &fit::FitParams,
+    ) -> Identity {
         // Every setting of the solver counts, also one that is added later.
-        let solve::Options {
+        let solve::SolveParams {
             degree,
             max_rank,
             tolerance,
@@ -151,7 +156,7 @@ impl Options {
     pub(super) fn plan(
         &self,
         material: &Material<'_>,
-        options: &fit::Options,
+        options: &fit::FitParams,
     ) -> Result<Option<Plan>, FitError> {
         let (p, size) = (material.inputs(), self.subset_size);
         let mut draws = Draws::new(options.solve.seed);

@@ -6,13 +6,13 @@
 //! that lowers the residual on the judged samples most, until none lowers it enough.
 
 use super::heads::{Head, Material, Stop, head_options};
-use super::{Chosen, Extra, Options, Watch, chosen, cost, file_bytes};
+use super::{Chosen, EnsembleParams, Extra, Watch, chosen, cost, file_bytes};
 use crate::checkpoint::{self, Checkpoint};
-use crate::data::Lagged;
 use crate::fit::judged::ChosenHead;
 use crate::fit::{self, FitError};
+use crate::network::{Core, Network};
 use crate::solve::{self, Fit, Problem};
-use crate::tt::{Core, TensorTrain};
+use crate::stage::Lagged;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -23,8 +23,8 @@ const GAIN: f64 = 0.01;
 /// Chooses and fits a head for every output.
 pub(super) fn choose(
     material: &Material<'_>,
-    options: &fit::Options,
-    ensemble: &Options,
+    options: &fit::FitParams,
+    ensemble: &EnsembleParams,
     checkpoint: Option<&Checkpoint>,
     watch: &dyn Watch,
 ) -> Result<Chosen, FitError> {
@@ -63,7 +63,7 @@ pub(super) fn choose(
 pub(super) fn fit_all(
     rows: &Lagged<'_>,
     heads: &[ChosenHead],
-    options: &solve::Options,
+    options: &solve::SolveParams,
     watch: &dyn Watch,
 ) -> Result<Vec<Fit>, FitError> {
     let fit = |(j, head): (usize, &ChosenHead)| {
@@ -81,7 +81,7 @@ fn grow(
     material: &Material<'_>,
     j: usize,
     size: usize,
-    options: &fit::Options,
+    options: &fit::FitParams,
     watch: &dyn Watch,
 ) -> Result<(Vec<usize>, solve::Choice), FitError> {
     let y = material.samples.y.columns(j, 1).into_owned();
@@ -127,7 +127,7 @@ fn grow(
 }
 
 /// The network of one output as one of all outputs: the others are zero.
-fn widen(network: &TensorTrain, j: usize, outputs: usize) -> TensorTrain {
+fn widen(network: &Network, j: usize, outputs: usize) -> Network {
     let mut network = network.clone();
     let first = &network.cores[0];
     let mut wide = Core::zeros(outputs, first.q, first.right);
@@ -138,7 +138,7 @@ fn widen(network: &TensorTrain, j: usize, outputs: usize) -> TensorTrain {
 }
 
 /// The part of a network that belongs to output `j`.
-fn narrow(train: &TensorTrain, j: usize) -> TensorTrain {
+fn narrow(train: &Network, j: usize) -> Network {
     let mut train = train.clone();
     let first = &train.cores[0];
     let row = first.q * first.right;
@@ -150,13 +150,13 @@ fn narrow(train: &TensorTrain, j: usize) -> TensorTrain {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tt::Normal;
+    use crate::network::Normal;
     use nalgebra::DMatrix;
 
     #[test]
     fn a_network_of_one_output_among_others() {
         let mut normal = Normal::new(1);
-        let train = TensorTrain::random(1, 4, &[2, 3], &mut normal);
+        let train = Network::random(1, 4, &[2, 3], &mut normal);
         let x = DMatrix::from_fn(5, 4, |_, i| if i == 0 { 1.0 } else { normal.draw() });
         let wide = widen(&train, 1, 3);
         let y = wide.evaluate(&x);

@@ -5,7 +5,7 @@
 //! the 1/N that noise alone gives, and summed over lags and outputs, it says how much a pair of inputs has to offer.
 
 use crate::linalg::{add_product, cholesky_in_place, cholesky_solve, set_product, view, view_mut};
-use crate::tt::Features;
+use crate::network::Features;
 use nalgebra::DMatrix;
 
 /// Rows that are looked at: enough to see a correlation of a few per cent.
@@ -116,7 +116,7 @@ pub(super) fn strongest(table: &DMatrix<f64>, size: usize, taken: &[Vec<usize>])
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tt::Normal;
+    use crate::network::Normal;
 
     /// Six inputs, M = 1; y = x0 + x1 x2, with x3 a copy of x0 plus noise.
     fn example() -> (DMatrix<f64>, DMatrix<f64>) {

@@ -4,7 +4,7 @@
 //! what they do about products: leave them to chance (`random`, `weighted`), make sure of all of them (`covering`), or
 //! look for the ones that are missing (`adaptive`, in [`super::adaptive`]).
 
-use crate::tt::Normal;
+use crate::network::Normal;
 use std::collections::BTreeSet;
 
 /// How the subsets are chosen.

@@ -8,7 +8,7 @@
 //! `stack`: the same without constraints, with a penalty on the distance from the average's weights: the strongest that is
 //! level with the best by contiguous folds over the held-out rows.
 
-use crate::data::mean_and_std;
+use crate::stage::mean_and_std;
 use nalgebra::{DMatrix, DVector};
 
 /// Inner products over some rows: of the predictions with each other, with the truth, and of the truth with itself.
@@ -198,7 +198,7 @@ fn near(products: &Products, anchor: &DVector<f64>, penalty: f64) -> DVector<f64
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tt::Normal;
+    use crate::network::Normal;
     use proptest::prelude::*;
 
     fn random(seed: u64, rows: usize, heads: usize, collinear: bool) -> Products {

@@ -1,18 +1,19 @@
 //! The full model: one head on all inputs.
 
 use super::judged::{Choice, ChosenHead, Procedure};
-use super::{FitError, Options};
-use crate::data::{Dataset, Scaling, Split};
+use super::{FitError, FitParams};
+use crate::data::{Dataset, Split};
 use crate::metrics::Metrics;
+use crate::network::Network;
 use crate::solve::{self, Observer, Problem};
-use crate::tt::TensorTrain;
+use crate::stage::Scaling;
 use nalgebra::DMatrix;
 use std::time::Instant;
 
 /// How the full model is made.
 pub(super) struct Full<'a> {
     pub data: &'a Dataset,
-    pub options: &'a Options,
+    pub options: &'a FitParams,
     pub observer: &'a dyn Observer,
 }
 
@@ -61,7 +62,7 @@ impl Procedure for Full<'_> {
 }
 
 /// What every row's network, the one that was fitted without its block, predicts for it.
-pub(crate) fn held_out(networks: &[TensorTrain], blocks: &[usize], problem: &Problem<'_>) -> DMatrix<f64> {
+pub(crate) fn held_out(networks: &[Network], blocks: &[usize], problem: &Problem<'_>) -> DMatrix<f64> {
     let mut prediction = DMatrix::zeros(blocks.len(), problem.y.ncols());
     for (k, network) in networks.iter().enumerate() {
         let rows: Vec<usize> = (0..blocks.len()).filter(|&row| blocks[row] == k).collect();

@@ -2,17 +2,18 @@
 //!
 //! | judge | chosen on | validated on | delivered |
 //! |---|---|---|---|
-//! | [`Judge::End`] | blocks of the rest of each record | the end of each record, by a fit to the rest | all rows: chosen on their blocks once more, or refitted |
-//! | [`Judge::Data`] | blocks of the data | the other data | fitted to all rows of the data |
-//! | [`Judge::Folds`] | blocks of the data | each fold, by a choice and a fit on the other folds alone | fitted to all rows |
+//! | [`Validation::End`] | blocks of the rest of each record | the end of each record, by a fit to the rest | all rows: chosen on their blocks once more, or refitted |
+//! | [`Validation::Data`] | blocks of the data | the other data | fitted to all rows of the data |
+//! | [`Validation::Folds`] | blocks of the data | each fold, by a choice and a fit on the other folds alone | fitted to all rows |
 //!
 //! Every error is computed by [`Model::evaluate_at`], which obeys the model's own range policy.
 
-use super::{FitError, HeadReport, Judge, Options, Outcome};
-use crate::data::{Dataset, Lagged, Scaling, Split};
+use super::{FitError, FitParams, HeadReport, Outcome, Validation};
+use crate::data::{Dataset, Split};
 use crate::metrics::Metrics;
 use crate::model::{Frame, HeadPart, Model};
 use crate::solve::Fit;
+use crate::stage::{Lagged, Scaling};
 use nalgebra::DMatrix;
 use std::ops::Range;
 
@@ -62,7 +63,7 @@ pub(crate) trait Procedure {
 
 impl Choice {
     /// The model of these networks before rounding, with the RMS residuals and the note of its file.
-    pub(crate) fn model(&self, data: &Dataset, options: &Options, residual: &[f64], note: String) -> Model {
+    pub(crate) fn model(&self, data: &Dataset, options: &FitParams, residual: &[f64], note: String) -> Model {
         let frame = Frame {
             data,
             rows: &self.rows,
@@ -109,14 +110,14 @@ impl Choice {
 pub(crate) fn fit<P: Procedure>(
     procedure: &P,
     data: &Dataset,
-    judge: Judge<'_>,
-    options: &Options,
+    judge: Validation<'_>,
+    options: &FitParams,
 ) -> Result<(Outcome, P::Extra), FitError> {
     let memory = options.memory;
     let all = data.scored_rows(memory);
     let plain = |choice: &Choice| choice.model(data, options, &[], String::new());
     let (choice, extra, validation, residuals) = match judge {
-        Judge::End(fraction) => {
+        Validation::End(fraction) => {
             let Split { train, validation: held } = Split::by_end(data, &all, fraction)?;
             let (mut choice, mut extra) = procedure.choose(train)?;
             let validation = plain(&choice).evaluate_at(data, &held);
@@ -131,7 +132,7 @@ pub(crate) fn fit<P: Procedure>(
             }
             (choice, extra, validation, Some(residuals))
         }
-        Judge::Data(other) => {
+        Validation::Data(other) => {
             other.check_memory(memory)?;
             let (choice, extra) = procedure.choose(all)?;
             let validation = plain(&choice).evaluate(other);
@@ -139,7 +140,7 @@ pub(crate) fn fit<P: Procedure>(
             let residuals = choice.residuals(&samples, validation.relative_residual);
             (choice, extra, validation, Some(residuals))
         }
-        Judge::Folds(count) => {
+        Validation::Folds(count) => {
             let mut prediction = DMatrix::zeros(all.len(), data.outputs.len());
             let mut next = 0;
             for fold in Split::folds(data, &all, count)? {

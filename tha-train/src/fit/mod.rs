@@ -11,7 +11,7 @@ mod options;
 
 pub use error::FitError;
 pub(crate) use full::held_out;
-pub use options::{Judge, Options};
+pub use options::{FitParams, Validation};
 
 use crate::data::Dataset;
 use crate::metrics::Metrics;
@@ -65,8 +65,8 @@ pub struct HeadReport {
 /// Fits the full model: one head on all inputs.
 pub fn fit(
     data: &Dataset,
-    judge: Judge<'_>,
-    options: &Options,
+    judge: Validation<'_>,
+    options: &FitParams,
     observer: &dyn Observer,
 ) -> Result<Outcome, FitError> {
     options.check(judge)?;
@@ -84,18 +84,18 @@ mod tests {
     use crate::synth::{self, Kind};
     use tha_core::RangePolicy;
 
-    fn options() -> Options {
-        let solve = solve::Options { degree: 2, max_rank: 3, ..solve::Options::default() };
-        Options { memory: 2, solve, refit: true, range: RangePolicy::Pass }
+    fn options() -> FitParams {
+        let solve = solve::SolveParams { degree: 2, max_rank: 3, ..solve::SolveParams::default() };
+        FitParams { memory: 2, solve, refit: true, range: RangePolicy::Pass }
     }
 
     fn data(noise: f64) -> synth::Synthetic {
-        let made = synth::Options {
+        let made = synth::SynthParams {
             memory: 2,
             degree: 2,
             samples: 400,
             noise,
-            ..synth::Options::new(Kind::Volterra)
+            ..synth::SynthParams::new(Kind::Volterra)
         };
         synth::generate(&made).unwrap()
     }
@@ -103,9 +103,9 @@ mod tests {
     #[test]
     fn the_validation_figures_are_those_before_the_refit() {
         let data = data(0.1);
-        let refitted = fit(&data.train, Judge::End(0.25), &options(), &Silent).unwrap();
-        let kept =
-            fit(&data.train, Judge::End(0.25), &Options { refit: false, ..options() }, &Silent).unwrap();
+        let refitted = fit(&data.train, Validation::End(0.25), &options(), &Silent).unwrap();
+        let kept = fit(&data.train, Validation::End(0.25), &FitParams { refit: false, ..options() }, &Silent)
+            .unwrap();
         assert_eq!(refitted.validation, kept.validation);
         assert_eq!((refitted.train.samples, kept.train.samples), (399, 299));
         assert_ne!(refitted.model.spec().heads, kept.model.spec().heads);
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn folds_judge_every_sample_and_settle_on_one_setting() {
         let data = data(0.1);
-        let outcome = fit(&data.train, Judge::Folds(4), &options(), &Silent).unwrap();
+        let outcome = fit(&data.train, Validation::Folds(4), &options(), &Silent).unwrap();
         assert_eq!((outcome.validation.samples, outcome.train.samples), (399, 399));
         let fresh = outcome.model.evaluate(&data.test).relative_residual;
         assert!(fresh < 0.05, "{fresh}");
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn a_validation_set_is_never_fitted() {
         let data = data(0.05);
-        let outcome = fit(&data.train, Judge::Data(&data.test), &options(), &Silent).unwrap();
+        let outcome = fit(&data.train, Validation::Data(&data.test), &options(), &Silent).unwrap();
         assert_eq!((outcome.train.samples, outcome.validation.samples), (399, 999));
         let fresh = outcome.model.evaluate(&data.test).relative_residual;
         assert!((fresh - outcome.validation.relative_residual).abs() < 1e-6);
@@ -140,7 +140,7 @@ mod tests {
                 true
             }
         }
-        let result = fit(&data(0.1).train, Judge::End(0.2), &options(), &Impatient);
+        let result = fit(&data(0.1).train, Validation::End(0.2), &options(), &Impatient);
         assert!(matches!(result, Err(FitError::Stopped)));
     }
 

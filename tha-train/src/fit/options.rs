@@ -8,11 +8,11 @@ use tha_core::RangePolicy;
 
 /// How to fit.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct FitParams {
     /// Memory M: samples of each input that an output depends on.
     pub memory: usize,
     /// Degree, rank, solver and its settings; their memory is set to the one above.
-    pub solve: solve::Options,
+    pub solve: solve::SolveParams,
     /// Refit the chosen structure on all of the data.
     pub refit: bool,
     /// What the model does with inputs outside their training range.
@@ -21,7 +21,7 @@ pub struct Options {
 
 /// What the choice of rank, ridge and early stopping is judged on.
 #[derive(Clone, Copy, Debug)]
-pub enum Judge<'a> {
+pub enum Validation<'a> {
     /// The last part of each record.
     End(f64),
     /// Another data set with the same channels.
@@ -45,9 +45,9 @@ const SQUARE_PER: f64 = 4096.0;
 /// Far beyond what pays; catches a slip of the finger.
 const FOLD_LIMIT: usize = 1000;
 
-impl Options {
+impl FitParams {
     /// Refuses what cannot work before any work is done.
-    pub fn check(&self, judge: Judge<'_>) -> Result<(), FitError> {
+    pub fn check(&self, judge: Validation<'_>) -> Result<(), FitError> {
         let refuse =
             |option, found: String, expected: String| Err(FitError::Option { option, found, expected });
         if self.memory == 0 || self.memory > MEMORY_LIMIT {
@@ -55,10 +55,10 @@ impl Options {
         }
         self.solve.check()?;
         match judge {
-            Judge::End(fraction) if !(fraction > 0.0 && fraction < 1.0) => {
+            Validation::End(fraction) if !(fraction > 0.0 && fraction < 1.0) => {
                 refuse("--val-fraction", fraction.to_string(), "a part between 0 and 1".into())
             }
-            Judge::Folds(count) if !(2..=FOLD_LIMIT).contains(&count) => {
+            Validation::Folds(count) if !(2..=FOLD_LIMIT).contains(&count) => {
                 refuse("--folds", count.to_string(), format!("2 to {FOLD_LIMIT}"))
             }
             _ => Ok(()),
@@ -67,7 +67,7 @@ impl Options {
 
     /// The same, the solver knowing of the lags.
     pub(crate) fn lagged(&self) -> Self {
-        let solve = solve::Options { memory: self.memory, ..self.solve.clone() };
+        let solve = solve::SolveParams { memory: self.memory, ..self.solve.clone() };
         Self { solve, ..self.clone() }
     }
 

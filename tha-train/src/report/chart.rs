@@ -16,26 +16,35 @@ pub(super) const TEXT: u32 = 16;
 pub(super) const SMALL: u32 = 14;
 
 /// One line of a plot.
-pub(crate) struct Series {
+pub struct Series {
+    /// Its name in the legend.
     pub label: String,
+    /// Its colour.
     pub paint: Paint,
+    /// The points, in order.
     pub points: Vec<(f64, f64)>,
+    /// Pixels.
     pub width: u32,
     /// Dots at the points too.
     pub dots: bool,
 }
 
 impl Series {
-    pub(crate) fn new(label: impl Into<String>, paint: Paint, points: Vec<(f64, f64)>) -> Self {
+    /// A thin line without dots.
+    pub fn new(label: impl Into<String>, paint: Paint, points: Vec<(f64, f64)>) -> Self {
         Self { label: label.into(), paint, points, width: 2, dots: false }
     }
 }
 
 /// How a plot of lines looks.
-pub(crate) struct Lines<'a> {
+pub struct Lines<'a> {
+    /// Width and height, pixels.
     pub size: (u32, u32),
+    /// What the horizontal axis shows.
     pub x: &'a str,
+    /// What the vertical axis shows.
     pub y: &'a str,
+    /// The lines.
     pub series: Vec<Series>,
     /// A confidence band for each series, drawn once as the widest.
     pub band: Option<f64>,
@@ -136,7 +145,7 @@ fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
 }
 
 /// Lines over time, lag, step or whatever the horizontal axis is.
-pub(crate) fn lines(mut plot: Lines<'_>) -> String {
+pub fn lines(mut plot: Lines<'_>) -> String {
     if plot.log {
         for series in &mut plot.series {
             series.points.retain(|(_, y)| *y > 0.0);

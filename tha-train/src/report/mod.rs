@@ -14,8 +14,9 @@ mod scatter;
 mod theory_part;
 mod validation;
 
-pub(crate) use chart::{Lines, Series, lines};
-pub(crate) use palette::{BLUE, MUTED, ORANGE, SERIES, dark_rules};
+pub use chart::{Lines, Series, lines};
+pub(crate) use palette::{BLUE, MUTED, ORANGE};
+pub use palette::{Paint, SERIES, dark_rules};
 pub(crate) use scatter::{Cloud, Panel, scatter};
 
 use crate::analysis::Analysis;

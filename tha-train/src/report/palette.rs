@@ -5,7 +5,8 @@ use plotters::style::RGBColor;
 
 /// A colour as drawn, and what it becomes on a dark page.
 #[derive(Clone, Copy)]
-pub(crate) struct Paint {
+pub struct Paint {
+    /// The colour on white.
     pub light: RGBColor,
     dark: &'static str,
 }
@@ -38,7 +39,7 @@ pub(crate) const BAND: Paint = paint(0xdc, 0xe8, 0xfb, "#1f3350");
 pub(crate) const PAPER: Paint = paint(0xff, 0xff, 0xfe, "#0c1116");
 
 /// Series in the order they are used.
-pub(crate) const SERIES: [Paint; 6] = [BLUE, ORANGE, GREEN, PURPLE, TEAL, RED];
+pub const SERIES: [Paint; 6] = [BLUE, ORANGE, GREEN, PURPLE, TEAL, RED];
 
 /// From nothing to much.
 pub(crate) const HEAT: [Paint; 9] = [
@@ -54,7 +55,7 @@ pub(crate) const HEAT: [Paint; 9] = [
 ];
 
 /// Style rules that turn every plot dark where the reader's system is.
-pub(crate) fn dark_rules() -> String {
+pub fn dark_rules() -> String {
     let base = [INK, MUTED, GRID, BLUE, ORANGE, GREEN, RED, PURPLE, TEAL, BAND, PAPER];
     let rule = |paint: &Paint| {
         let RGBColor(r, g, b) = paint.light;

@@ -8,12 +8,12 @@ use super::SolveError;
 use super::log::{Log, Step, StepKind};
 use super::normal::{NormalEquations, Rows};
 use crate::linalg::{cholesky_in_place, cholesky_solve, qr};
-use crate::tt::{Core, TensorTrain};
+use crate::network::{Core, Network};
 use nalgebra::DMatrix;
 
 /// Solves for core `k`; gives J before and after, both with the penalty ridge N l ||V_k||^2.
 pub(super) fn update(
-    train: &mut TensorTrain,
+    train: &mut Network,
     k: usize,
     rows: &Rows,
     ridge: f64,
@@ -51,7 +51,7 @@ pub(super) fn update(
 
 /// Sweeps forth and back until one lowers J by less than `tolerance` times itself; gives the number of sweeps.
 pub(super) fn sweeps(
-    train: &mut TensorTrain,
+    train: &mut Network,
     rows: &Rows,
     ridge: f64,
     most: usize,
@@ -92,7 +92,7 @@ pub(super) fn sweeps(
 }
 
 /// Makes core `k` left-orthogonal, handing the rest to core `k + 1`.
-pub(super) fn pass_right(train: &mut TensorTrain, k: usize) {
+pub(super) fn pass_right(train: &mut Network, k: usize) {
     let core = &train.cores[k];
     let (left, q) = (core.left, core.q);
     let (orthogonal, rest) = qr(&core.tall());
@@ -101,7 +101,7 @@ pub(super) fn pass_right(train: &mut TensorTrain, k: usize) {
 }
 
 /// Makes core `k` right-orthogonal, handing the rest to core `k - 1`.
-pub(super) fn pass_left(train: &mut TensorTrain, k: usize) {
+pub(super) fn pass_left(train: &mut Network, k: usize) {
     let core = &train.cores[k];
     let (q, right) = (core.q, core.right);
     let (orthogonal, rest) = qr(&core.wide().transpose());

@@ -8,7 +8,7 @@ use super::als::{pass_left, pass_right};
 use super::local::{Covariance, Local};
 use super::log::{Log, Step, StepKind};
 use super::normal::Rows;
-use crate::tt::TensorTrain;
+use crate::network::Network;
 
 /// How far to go.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +23,7 @@ pub(super) struct Effort {
 
 /// Sweeps from the last core to the first, and back between them; gives their number. The first core is left in the centre.
 pub(super) fn sweeps(
-    train: &mut TensorTrain,
+    train: &mut Network,
     rows: &Rows,
     covariance: &Covariance,
     ridge: f64,
@@ -56,7 +56,7 @@ pub(super) fn sweeps(
 
 /// Solves for core `k`; gives J with the penalty ridge ||V_k||^2.
 fn update(
-    train: &mut TensorTrain,
+    train: &mut Network,
     k: usize,
     rows: &Rows,
     covariance: &Covariance,
@@ -76,7 +76,7 @@ mod tests {
     use super::super::Problem;
     use super::super::local::tests::problem;
     use super::*;
-    use crate::tt::Normal;
+    use crate::network::Normal;
 
     #[test]
     fn the_penalty_is_the_norm_of_the_tensor_and_sweeps_go_down() {
@@ -84,7 +84,7 @@ mod tests {
         let covariance = Covariance::new(&(x.transpose() * &x)).unwrap();
         let problem = Problem { x: &x, y: &y };
         let rows = Rows::new(&problem, 1);
-        let mut train = TensorTrain::random(2, 5, &[3, 2], &mut Normal::new(1));
+        let mut train = Network::random(2, 5, &[3, 2], &mut Normal::new(1));
         let mut losses = Vec::new();
         for _ in 0..4 {
             let effort = Effort { sweeps: 2, steps: 30, tolerance: 0.0 };

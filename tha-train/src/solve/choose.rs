@@ -9,9 +9,9 @@
 use super::canonical::Effort;
 use super::log::{Log, Observer};
 use super::path::{Blocks, Fitted, Path, for_each_block, squares};
-use super::{Decay, Options, Problem, Ridge, SolveError, Solver, exact, published};
-use crate::data::mean_and_std;
-use crate::tt::TensorTrain;
+use super::{Decay, Problem, Ridge, SolveError, SolveParams, Solver, exact, published};
+use crate::network::Network;
+use crate::stage::mean_and_std;
 use serde::{Deserialize, Serialize};
 
 /// Ridges from strong to weak: how many observations of unit size weigh as much as the prior.
@@ -61,12 +61,12 @@ pub struct Choice {
     /// The same for each block.
     pub blocks: Vec<f64>,
     /// For each block, the network that was fitted without it.
-    pub networks: Vec<TensorTrain>,
+    pub networks: Vec<Network>,
 }
 
 impl Choice {
     /// Where a fit to all rows starts: at the network that was fitted to all but the last block.
-    pub fn start(&self) -> Option<&TensorTrain> {
+    pub fn start(&self) -> Option<&Network> {
         self.networks.last()
     }
 }
@@ -75,7 +75,7 @@ impl Choice {
 pub(super) fn choose(
     problem: &Problem<'_>,
     blocks: &[usize],
-    options: &Options,
+    options: &SolveParams,
     observer: &dyn Observer,
 ) -> Result<Choice, SolveError> {
     let ranks = |cap| options.start_ranks(problem.y.ncols(), problem.x.ncols(), cap);
@@ -88,7 +88,7 @@ pub(super) fn choose(
         .map(|y| mean_and_std(y.iter().copied()).1)
         .map(|spread| if spread > 0.0 { spread } else { 1.0 })
         .collect();
-    let judge = Judge { blocks: &blocks, spread: &spread };
+    let held_out = HeldOut { blocks: &blocks, spread: &spread };
     let last = blocks.parts.len() - 1;
     let penalised = matches!(options.ridge, Ridge::Fixed(ridge) if ridge > 0.0);
     let free = options.degree > 1
@@ -100,12 +100,12 @@ pub(super) fn choose(
         let (fitted, held) = &blocks.parts[last];
         found = exact::find(&fitted.part.problem(), &held.problem(), fitted.floor(), options, log)?;
     }
-    if let Some(network) = found.take_if(|network| judge.error(network) < SETTLED) {
-        return judge.everywhere(network, options, log);
+    if let Some(network) = found.take_if(|network| held_out.error(network) < SETTLED) {
+        return held_out.everywhere(network, options, log);
     }
     let score = |settings: &Settings| match options.solver {
-        Solver::Ladder => follow(&judge, settings, options, observer),
-        _ => follow_published(&judge, settings, options, observer),
+        Solver::Ladder => follow(&held_out, settings, options, observer),
+        _ => follow_published(&held_out, settings, options, observer),
     };
     let mut tried: Vec<Choice> = Vec::new();
     let gamma = if options.solver == Solver::Ladder { 1.0 } else { 0.3 };
@@ -150,23 +150,23 @@ pub(super) fn choose(
         found => found,
     };
     match found {
-        Some(found) if judge.error(&found) < CLEARLY * chosen.blocks[last] => {
-            judge.everywhere(found, options, log)
+        Some(found) if held_out.error(&found) < CLEARLY * chosen.blocks[last] => {
+            held_out.everywhere(found, options, log)
         }
         _ => Ok(chosen),
     }
 }
 
 /// The blocks as judges of networks that have not seen them.
-struct Judge<'a> {
+struct HeldOut<'a> {
     blocks: &'a Blocks<'a>,
     /// Of every output.
     spread: &'a [f64],
 }
 
-impl Judge<'_> {
+impl HeldOut<'_> {
     /// Settings with what their networks, one for each block, leave on it.
-    fn score(&self, settings: Settings, networks: Vec<TensorTrain>) -> Choice {
+    fn score(&self, settings: Settings, networks: Vec<Network>) -> Choice {
         let squares: Vec<Vec<f64>> = networks
             .iter()
             .zip(&self.blocks.parts)
@@ -178,7 +178,7 @@ impl Judge<'_> {
     }
 
     /// Relative error on the last block.
-    fn error(&self, network: &TensorTrain) -> f64 {
+    fn error(&self, network: &Network) -> f64 {
         let last = self.blocks.parts.len() - 1;
         let mut all = vec![Vec::new(); last];
         all.push(squares(network, &self.blocks.parts[last].1));
@@ -198,13 +198,13 @@ impl Judge<'_> {
     /// The choice of a network that was found without the last block, polished without each of the others.
     fn everywhere(
         &self,
-        found: TensorTrain,
-        options: &Options,
+        found: Network,
+        options: &SolveParams,
         log: &mut Log<'_>,
     ) -> Result<Choice, SolveError> {
         let parts = &self.blocks.parts;
         let mut networks = Vec::with_capacity(parts.len());
-        let options = &Options { sweeps: STEPS, ..options.clone() };
+        let options = &SolveParams { sweeps: STEPS, ..options.clone() };
         for (fitted, _) in &parts[..parts.len() - 1] {
             networks.push(exact::polish(&fitted.part.problem(), &found, options, log)?.0);
         }
@@ -236,16 +236,16 @@ fn simplest(tried: Vec<Choice>) -> Choice {
 
 /// Follows the ridges with everything else given; the best of them.
 fn follow(
-    judge: &Judge<'_>,
+    held_out: &HeldOut<'_>,
     settings: &Settings,
-    options: &Options,
+    options: &SolveParams,
     observer: &dyn Observer,
 ) -> Result<Choice, SolveError> {
     let ridges: &[f64] = match &options.ridge {
         Ridge::Auto => &RIDGES,
         Ridge::Fixed(ridge) => std::slice::from_ref(ridge),
     };
-    let parts = &judge.blocks.parts;
+    let parts = &held_out.blocks.parts;
     let mut paths = Vec::with_capacity(parts.len());
     for (fitted, _) in parts {
         paths.push(Path::new(fitted, parts.len(), settings, options, None)?);
@@ -256,7 +256,7 @@ fn follow(
         for_each_block(&mut paths, |path| path.follow(ridge, &mut Log::silent()))?;
         Log::new(observer).check()?;
         let networks = paths.iter().map(Path::network).collect();
-        let choice = judge.score(Settings { ridge, ..settings.clone() }, networks);
+        let choice = held_out.score(Settings { ridge, ..settings.clone() }, networks);
         waiting = if tried.last().is_none_or(|best| choice.error < best.error) { 0 } else { waiting + 1 };
         if waiting == 0 {
             tried = vec![choice];
@@ -269,9 +269,9 @@ fn follow(
 
 /// The same for the published solvers: of these only the direct one has a ridge to choose.
 fn follow_published(
-    judge: &Judge<'_>,
+    held_out: &HeldOut<'_>,
     settings: &Settings,
-    options: &Options,
+    options: &SolveParams,
     observer: &dyn Observer,
 ) -> Result<Choice, SolveError> {
     let ridges: Vec<f64> = match (options.ridge, options.solver) {
@@ -287,8 +287,8 @@ fn follow_published(
             published(options.solver, &fitted.part.problem(), &settings, options, log)
                 .map(|(network, _)| network)
         };
-        let networks = judge.blocks.parts.iter().map(fit).collect::<Result<Vec<_>, _>>()?;
-        tried.push(judge.score(settings, networks));
+        let networks = held_out.blocks.parts.iter().map(fit).collect::<Result<Vec<_>, _>>()?;
+        tried.push(held_out.score(settings, networks));
     }
     Ok(least(&tried).clone())
 }
@@ -298,10 +298,10 @@ fn follow_published(
 pub(super) fn fit_settings(
     problem: &Problem<'_>,
     settings: &Settings,
-    from: Option<&TensorTrain>,
-    options: &Options,
+    from: Option<&Network>,
+    options: &SolveParams,
     log: &mut Log<'_>,
-) -> Result<(TensorTrain, usize), SolveError> {
+) -> Result<(Network, usize), SolveError> {
     if let (true, Some(from)) = (settings.exact, from) {
         return exact::polish(problem, from, options, log);
     }
@@ -320,7 +320,7 @@ pub(super) fn fit_settings(
 mod tests {
     use super::super::Silent;
     use super::*;
-    use crate::tt::Normal;
+    use crate::network::Normal;
     use nalgebra::DMatrix;
 
     fn choice(rank: usize, blocks: &[f64]) -> Choice {
@@ -351,7 +351,7 @@ mod tests {
         let blocks: Vec<usize> = (0..300).map(|t| t * 5 / 300).collect();
         let mut ridge = |noise: f64| {
             let y = (&x * &law).map(|v| v + noise * normal.draw());
-            let options = Options { degree: 1, ..Options::default() };
+            let options = SolveParams { degree: 1, ..SolveParams::default() };
             let choice = choose(&Problem { x: &x, y: &y }, &blocks, &options, &Silent).unwrap();
             (choice.settings.ridge, choice.error)
         };
@@ -366,19 +366,19 @@ mod tests {
         let x = DMatrix::from_fn(200, 5, |_, i| if i == 0 { 1.0 } else { normal.draw() });
         let y = DMatrix::from_fn(200, 2, |t, j| x[(t, 1 + j)] * x[(t, 3)] + 0.3 * normal.draw());
         let blocks: Vec<usize> = (0..200).map(|t| t % 4).collect();
-        let options = Options { degree: 2, max_rank: 2, ..Options::default() };
+        let options = SolveParams { degree: 2, max_rank: 2, ..SolveParams::default() };
         let problem = Problem { x: &x, y: &y };
         let before = choose(&problem, &blocks, &options, &Silent).unwrap();
         // Other outputs in block 2 change every network but the one that left it out.
         let mut other = y.clone();
         (0..200).filter(|t| blocks[*t] == 2).for_each(|t| other.row_mut(t).fill(5.0));
         let ridge = Ridge::Fixed(before.settings.ridge);
-        let options = Options { ridge, ..options };
+        let options = SolveParams { ridge, ..options };
         let networks = |y: &DMatrix<f64>| {
             let blocks = Blocks::new(&Problem { x: &x, y }, &blocks, 2);
             let settings = Settings { ridge: 0.0, ranks: vec![2], ..before.settings.clone() };
-            let judge = Judge { blocks: &blocks, spread: &[1.0, 1.0] };
-            follow(&judge, &settings, &options, &Silent).unwrap().networks
+            let held_out = HeldOut { blocks: &blocks, spread: &[1.0, 1.0] };
+            follow(&held_out, &settings, &options, &Silent).unwrap().networks
         };
         let (a, b) = (networks(&y), networks(&other));
         assert_eq!((0..4).map(|k| a[k] == b[k]).collect::<Vec<_>>(), [false, false, true, false]);

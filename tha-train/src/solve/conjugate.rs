@@ -8,7 +8,7 @@ use super::normal::{Block, Components, Rows, in_order};
 use crate::linalg::{
     add_product, cholesky_in_place, cholesky_solve, columns, columns_mut, set_product, view, view_mut,
 };
-use crate::tt::{TensorTrain, unfold};
+use crate::network::{Network, unfold};
 use nalgebra::DMatrix;
 use std::borrow::Cow;
 
@@ -32,7 +32,7 @@ pub(super) struct Linearised<'a> {
 }
 
 impl<'a> Linearised<'a> {
-    pub(super) fn new(rows: &'a Rows<'a>, train: &TensorTrain) -> Self {
+    pub(super) fn new(rows: &'a Rows<'a>, train: &Network) -> Self {
         let components = Components::new(train, 0..train.degree());
         let unfolded: Vec<_> = train.cores.iter().map(unfold).collect();
         let (q, size, outputs) = (train.q(), components.list.len(), train.outputs());

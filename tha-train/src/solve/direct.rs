@@ -11,7 +11,7 @@ use super::{Problem, SolveError};
 use crate::linalg::{
     add_gram_lower, add_product, cholesky_in_place, cholesky_solve, minimal_norm, svd, view, view_mut,
 };
-use crate::tt::{BLOCK, Core, TensorTrain};
+use crate::network::{BLOCK, Core, Network};
 use nalgebra::DMatrix;
 
 /// Largest normal equations, primal or dual.
@@ -152,7 +152,7 @@ fn solve(gram: DMatrix<f64>, rhs: &DMatrix<f64>, ridge: f64) -> Result<DMatrix<f
 }
 
 /// The direct solution as the judge of others: nothing of this degree fits better.
-pub(super) struct Judge {
+pub(super) struct DirectFit {
     /// RSS.
     pub(super) loss: f64,
     /// RSS / ((N - P) l).
@@ -166,7 +166,7 @@ pub(super) struct Judge {
 }
 
 /// Solves directly where that is cheap and well determined: at most `most` monomials, twice as many rows.
-pub(super) fn judge(problem: &Problem, degree: usize, most: usize) -> Option<Judge> {
+pub(super) fn judge(problem: &Problem, degree: usize, most: usize) -> Option<DirectFit> {
     let (q, rows, outputs) = (problem.x.ncols(), problem.x.nrows(), problem.y.ncols());
     let count = monomials(q, degree);
     if count > most || rows < 2 * count {
@@ -184,7 +184,13 @@ pub(super) fn judge(problem: &Problem, degree: usize, most: usize) -> Option<Jud
         let facts = (rows, problem.y.norm_squared());
         Moments::new(facts, &monomials, &solution, &factor, loss)
     });
-    Some(Judge { loss, variance, dimension: count * outputs, tensor: monomials.tensor(&solution), moments })
+    Some(DirectFit {
+        loss,
+        variance,
+        dimension: count * outputs,
+        tensor: monomials.tensor(&solution),
+        moments,
+    })
 }
 
 /// Direct least squares with whatever ridge: what all of them have in common is prepared once.
@@ -230,7 +236,7 @@ impl<'a> System<'a> {
 
     /// The minimiser of ||Y - Yhat||^2 + ridge N l ||B||^2 as a train, bonds cut at `tolerance` (relative, in the norm
     /// of B) and `cap`.
-    pub(super) fn train(&self, ridge: f64, tolerance: f64, cap: usize) -> Result<TensorTrain, SolveError> {
+    pub(super) fn train(&self, ridge: f64, tolerance: f64, cap: usize) -> Result<Network, SolveError> {
         let ridge = ridge * self.problem.y.len() as f64;
         let solution = solve(self.gram.clone(), &self.rhs, ridge)?;
         let coefficients = if self.monomials.count() == self.gram.nrows() {
@@ -277,7 +283,7 @@ fn from_dense(
     degree: usize,
     tolerance: f64,
     cap: usize,
-) -> Option<TensorTrain> {
+) -> Option<Network> {
     let norm = dense.iter().map(|v| v * v).sum::<f64>();
     let budget = tolerance.powi(2) * norm / (degree - 1).max(1) as f64;
     let mut cores = Vec::new();
@@ -287,7 +293,7 @@ fn from_dense(
         // Of the wide matrix only the left singular vectors are needed: those of R^T where rest^T = Q R.
         let (_, r) = crate::linalg::qr(&rest.transpose());
         let parts = svd(&r.transpose())?;
-        let rank = crate::tt::kept(&parts.s, budget).clamp(1, cap);
+        let rank = crate::network::kept(&parts.s, budget).clamp(1, cap);
         let basis = parts.u.columns(0, rank).into_owned();
         cores.push(Core::from_unfolding(left, q, rank, &basis));
         let next = basis.tr_mul(&rest);
@@ -295,5 +301,5 @@ fn from_dense(
         left = rank;
     }
     cores.push(Core::from_unfolding(left, q, 1, &rest));
-    Some(TensorTrain { cores })
+    Some(Network { cores })
 }

@@ -13,7 +13,7 @@ use crate::linalg::{
     add_gram_lower, add_product, cholesky_in_place, cholesky_solve, qr, set_product, svd, symmetric_eigen,
     view, view_mut,
 };
-use crate::tt::{BLOCK, Features, TensorTrain, unfold};
+use crate::network::{BLOCK, Features, Network, unfold};
 use nalgebra::DMatrix;
 
 /// Half of the eigenvalues of a semicircle of radius one are no larger than this.
@@ -129,7 +129,7 @@ impl<'a> Directions<'a> {
 }
 
 /// An orthonormal basis of the slices of a train.
-pub(super) fn of(train: &TensorTrain) -> DMatrix<f64> {
+pub(super) fn of(train: &Network) -> DMatrix<f64> {
     let slices: Vec<_> = train.cores.iter().map(unfold).collect();
     let columns: Vec<_> = slices.iter().flat_map(|s| s.column_iter()).collect();
     qr(&DMatrix::from_columns(&columns)).0
@@ -137,7 +137,7 @@ pub(super) fn of(train: &TensorTrain) -> DMatrix<f64> {
 
 /// `basis` and the directions in which what `train` leaves goes on from it: sums of x times monomials of degree d - 1
 /// in the directions known.
-pub(super) fn beyond(problem: &Problem, train: &TensorTrain, basis: &DMatrix<f64>) -> DMatrix<f64> {
+pub(super) fn beyond(problem: &Problem, train: &Network, basis: &DMatrix<f64>) -> DMatrix<f64> {
     let (count, q, known) = (problem.x.nrows(), problem.x.ncols(), basis.ncols());
     let rest = problem.y - train.evaluate(problem.x);
     let monomials = Monomials::new(known, train.degree() - 1);
@@ -191,7 +191,7 @@ fn mean(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tt::Normal;
+    use crate::network::Normal;
 
     const Q: usize = 41;
 
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn what_is_left_shows_the_form_that_is_missing() {
         let (x, y, forms) = rows(3);
-        let nothing = TensorTrain::zeros(1, Q, &[1, 1]);
+        let nothing = Network::zeros(1, Q, &[1, 1]);
         let mut known = forms.columns(0, 2).into_owned().insert_column(0, 0.0);
         known[(0, 0)] = 1.0;
         let known = qr(&known).0;

@@ -11,8 +11,8 @@ use super::levenberg::{Descent, EXPLICIT};
 use super::log::{Log, Step, StepKind};
 use super::normal::Rows;
 use super::search::{SMALL, race};
-use super::{Options, Problem, SolveError};
-use crate::tt::{Features, TensorTrain};
+use super::{Problem, SolveError, SolveParams};
+use crate::network::{Features, Network};
 
 /// Most monomials for which the direct solution, than which nothing of the degree fits better, is worth its cost.
 const JUDGE: usize = 600;
@@ -25,9 +25,9 @@ pub(super) fn find(
     problem: &Problem<'_>,
     judge: &Problem<'_>,
     floor: Option<f64>,
-    options: &Options,
+    options: &SolveParams,
     log: &mut Log<'_>,
-) -> Result<Option<TensorTrain>, SolveError> {
+) -> Result<Option<Network>, SolveError> {
     if floor.is_some_and(|floor| floor > SMALL) {
         // Nothing of this degree fits well.
         return Ok(None);
@@ -47,7 +47,7 @@ pub(super) fn find(
         return Ok(None);
     }
     let ranks = options.start_ranks(outputs, q, options.max_rank);
-    let largest = TensorTrain::zeros(y.ncols(), x.ncols(), &ranks).parameters();
+    let largest = Network::zeros(y.ncols(), x.ncols(), &ranks).parameters();
     let moments = reference.as_ref().and_then(|reference| reference.moments.as_ref());
     let rows = match moments.filter(|_| largest <= EXPLICIT) {
         Some(moments) => Rows::condensed(moments),
@@ -55,7 +55,7 @@ pub(super) fn find(
     };
     let race = race(&inside, &rows, reference.as_ref(), options, log)?;
     let (x, y) = frame.enter(judge);
-    let loss = |network: &TensorTrain| (network.evaluate(&x) - &y).norm_squared();
+    let loss = |network: &Network| (network.evaluate(&x) - &y).norm_squared();
     let candidates = race.candidates.iter().map(|candidate| &candidate.train);
     let best = candidates.min_by(|a, b| loss(a).total_cmp(&loss(b)));
     let Some(mut network) = best.cloned() else { return Ok(None) };
@@ -69,10 +69,10 @@ pub(super) fn find(
 /// Descends without a penalty on all cores together; gives the number of steps too.
 pub(super) fn polish(
     problem: &Problem<'_>,
-    network: &TensorTrain,
-    options: &Options,
+    network: &Network,
+    options: &SolveParams,
     log: &mut Log<'_>,
-) -> Result<(TensorTrain, usize), SolveError> {
+) -> Result<(Network, usize), SolveError> {
     let frame = Frame::new(problem)?;
     let (x, y) = frame.enter(problem);
     let mut network = frame.enter_train(network);
@@ -82,9 +82,9 @@ pub(super) fn polish(
 }
 
 fn descend(
-    network: &mut TensorTrain,
+    network: &mut Network,
     rows: &Rows<'_>,
-    options: &Options,
+    options: &SolveParams,
     log: &mut Log<'_>,
 ) -> Result<usize, SolveError> {
     let mut descent = Descent::new(network.clone());

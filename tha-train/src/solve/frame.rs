@@ -15,7 +15,7 @@
 use super::choose::Settings;
 use super::{Problem, SolveError};
 use crate::linalg::{add_product, set_product, symmetric_eigen, view, view_mut};
-use crate::tt::{Core, Features, TensorTrain, WHOLE};
+use crate::network::{Core, Features, Network, WHOLE};
 use nalgebra::{DMatrix, DVector};
 
 const FLOOR: f64 = 1e-3;
@@ -154,14 +154,14 @@ impl Frame {
     }
 
     /// A train in the solver's coordinates.
-    pub(super) fn enter_train(&self, train: &TensorTrain) -> TensorTrain {
+    pub(super) fn enter_train(&self, train: &Network) -> Network {
         let mut train = change_slices(train, &self.inverse);
         train.scale(self.scale.recip());
         train
     }
 
     /// A train in the problem's coordinates.
-    pub(super) fn leave(&self, train: &TensorTrain) -> TensorTrain {
+    pub(super) fn leave(&self, train: &Network) -> Network {
         let mut train = change_slices(train, &self.map);
         train.scale(self.scale);
         train
@@ -240,9 +240,9 @@ pub(super) fn unit_of(y: &DMatrix<f64>) -> f64 {
 }
 
 /// V(a, :, b) <- map V(a, :, b) for every core.
-pub(super) fn change_slices(train: &TensorTrain, map: &DMatrix<f64>) -> TensorTrain {
+pub(super) fn change_slices(train: &Network, map: &DMatrix<f64>) -> Network {
     let cores = train.cores.iter().map(|core| {
-        let slices = map * crate::tt::unfold(core);
+        let slices = map * crate::network::unfold(core);
         let mut changed = Core::zeros(core.left, map.nrows(), core.right);
         for a in 0..core.left {
             for i in 0..map.nrows() {
@@ -253,13 +253,13 @@ pub(super) fn change_slices(train: &TensorTrain, map: &DMatrix<f64>) -> TensorTr
         }
         changed
     });
-    TensorTrain { cores: cores.collect() }
+    Network { cores: cores.collect() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tt::Normal;
+    use crate::network::Normal;
 
     /// Two inputs, three lags.
     fn rows() -> (DMatrix<f64>, DMatrix<f64>) {
@@ -273,7 +273,7 @@ mod tests {
     fn trains_mean_the_same_in_every_frame() {
         let (x, y) = rows();
         let problem = Problem { x: &x, y: &y };
-        let train = TensorTrain::random(2, 7, &[2, 2], &mut Normal::new(2));
+        let train = Network::random(2, 7, &[2, 2], &mut Normal::new(2));
         let frames = [
             Frame::new(&problem).unwrap(),
             Frame::plain(&problem),

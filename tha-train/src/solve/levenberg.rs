@@ -6,7 +6,7 @@
 use super::conjugate::Linearised;
 use super::normal::{NormalEquations, Rows};
 use crate::linalg::{cholesky_in_place, cholesky_solve};
-use crate::tt::TensorTrain;
+use crate::network::Network;
 use nalgebra::DMatrix;
 
 /// Rejected trials after which a descent has converged as far as the arithmetic allows.
@@ -18,7 +18,7 @@ pub(crate) const EXPLICIT: usize = 1000;
 /// A train on its way down, and the buffers of its steps.
 pub(super) struct Descent {
     /// Where it is.
-    pub(super) train: TensorTrain,
+    pub(super) train: Network,
     /// ||y - f||^2 there.
     pub(super) loss: f64,
     damping: f64,
@@ -29,7 +29,7 @@ pub(super) struct Descent {
 
 impl Descent {
     /// Starts at `train`.
-    pub(super) fn new(train: TensorTrain) -> Self {
+    pub(super) fn new(train: Network) -> Self {
         Self {
             train,
             loss: f64::INFINITY,
@@ -41,7 +41,7 @@ impl Descent {
     }
 
     /// Takes another train, keeping the buffers.
-    pub(super) fn restart(&mut self, train: TensorTrain) {
+    pub(super) fn restart(&mut self, train: Network) {
         self.train = train;
         self.loss = f64::INFINITY;
         self.damping = 1e-3;

@@ -10,7 +10,7 @@ use super::normal::{Block, Rows, in_order};
 use crate::linalg::{
     add_gram_lower, add_product, columns, columns_mut, set_product, symmetric_eigen, view, view_mut,
 };
-use crate::tt::{Contraction, TensorTrain, unfold};
+use crate::network::{Contraction, Network, unfold};
 use nalgebra::DMatrix;
 use std::borrow::Cow;
 
@@ -53,7 +53,7 @@ pub(super) struct Local<'a> {
 
 impl<'a> Local<'a> {
     /// Of core `k` with the others as they are.
-    pub(super) fn new(train: &TensorTrain, k: usize, rows: &'a Rows<'a>) -> Self {
+    pub(super) fn new(train: &Network, k: usize, rows: &'a Rows<'a>) -> Self {
         let unfolded: Vec<_> = train.cores.iter().map(unfold).collect();
         let core = &train.cores[k];
         let (q, bonds, outputs) = (core.q, (core.left, core.right), train.outputs());
@@ -139,7 +139,7 @@ impl<'a> Local<'a> {
     /// Conjugate gradients from the core of `train`, which is replaced; J before and after.
     pub(super) fn descend(
         &self,
-        train: &mut TensorTrain,
+        train: &mut Network,
         covariance: &Covariance,
         ridge: f64,
         steps: usize,
@@ -324,7 +324,7 @@ pub(super) mod tests {
     use super::super::direct::{Monomials, gram};
     use super::super::moments::Sums;
     use super::*;
-    use crate::tt::Normal;
+    use crate::network::Normal;
 
     pub(in super::super) fn problem(
         seed: u64,
@@ -338,7 +338,7 @@ pub(super) mod tests {
     }
 
     /// The columns that the coefficients of core `k` multiply, (N l) x size, in the order of the coefficients.
-    fn design(train: &TensorTrain, k: usize, x: &DMatrix<f64>) -> DMatrix<f64> {
+    fn design(train: &Network, k: usize, x: &DMatrix<f64>) -> DMatrix<f64> {
         let size = train.cores[k].data.len();
         let column = |at: usize| {
             let mut unit = train.clone();
@@ -361,7 +361,7 @@ pub(super) mod tests {
         let covariance = Covariance::new(&(x.transpose() * &x)).unwrap();
         let sources = [Rows::new(&rows, 1), Rows::condensed(&moments)];
         for k in 0..3 {
-            let start = TensorTrain::random(outputs, q, &[2, 3], &mut Normal::new(2));
+            let start = Network::random(outputs, q, &[2, 3], &mut Normal::new(2));
             let a = design(&start, k, &x);
             let normal = a.transpose() * &a + DMatrix::identity(a.ncols(), a.ncols()) * ridge;
             let truth = DMatrix::from_column_slice(y.len(), 1, y.as_slice());
@@ -389,7 +389,7 @@ pub(super) mod tests {
         let covariance = Covariance::new(&(x.transpose() * &x)).unwrap();
         let problem = Problem { x: &x, y: &y };
         let rows = Rows::new(&problem, 1);
-        let mut train = TensorTrain::zeros(1, 6, &[]);
+        let mut train = Network::zeros(1, 6, &[]);
         Local::new(&train, 0, &rows).descend(&mut train, &covariance, 2.0, 1);
         let normal = x.transpose() * &x + DMatrix::identity(6, 6) * 2.0;
         let wanted = normal.lu().solve(&(x.transpose() * &y)).unwrap();

@@ -34,10 +34,10 @@ pub(crate) use levenberg::EXPLICIT;
 pub use log::{Observer, Silent, Step, StepKind};
 pub(crate) use mvmals::step as super_core_step;
 pub(crate) use normal::KEPT;
-pub use options::{Decay, Options, Ridge, Solver};
+pub use options::{Decay, Ridge, SolveParams, Solver};
 
 use crate::data::BLOCKS;
-use crate::tt::{Features, Normal, TensorTrain};
+use crate::network::{Features, Network, Normal};
 use count::dimension;
 use log::Log;
 use nalgebra::DMatrix;
@@ -62,7 +62,7 @@ pub struct Problem<'a> {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Fit {
     /// The network.
-    pub train: TensorTrain,
+    pub train: Network,
     /// What it was fitted with.
     pub settings: Settings,
     /// Sweeps, or steps over all cores, of the final descent.
@@ -75,7 +75,7 @@ pub struct Fit {
 pub fn choose(
     problem: &Problem<'_>,
     blocks: &[usize],
-    options: &Options,
+    options: &SolveParams,
     observer: &dyn Observer,
 ) -> Result<Choice, SolveError> {
     options.check()?;
@@ -93,8 +93,8 @@ pub fn choose(
 pub fn fit(
     problem: &Problem<'_>,
     settings: &Settings,
-    from: Option<&TensorTrain>,
-    options: &Options,
+    from: Option<&Network>,
+    options: &SolveParams,
     observer: &dyn Observer,
 ) -> Result<Fit, SolveError> {
     options.check()?;
@@ -105,7 +105,7 @@ pub fn fit(
     }
     let (network, sweeps) = within_pool(|| match options.solver {
         _ if problem.y.iter().all(|y| *y == 0.0) => {
-            Ok((TensorTrain::zeros(problem.y.ncols(), problem.x.ncols(), &settings.ranks), 0))
+            Ok((Network::zeros(problem.y.ncols(), problem.x.ncols(), &settings.ranks), 0))
         }
         Solver::Ladder => choose::fit_settings(problem, settings, from, options, &mut Log::new(observer)),
         solver => published(solver, problem, settings, options, &mut Log::new(observer)),
@@ -119,7 +119,7 @@ pub fn fit(
 /// Chooses on [`BLOCKS`] contiguous parts of the rows, then fits all of them.
 pub fn choose_and_fit(
     problem: &Problem<'_>,
-    options: &Options,
+    options: &SolveParams,
     observer: &dyn Observer,
 ) -> Result<Fit, SolveError> {
     let count = problem.x.nrows();
@@ -133,9 +133,9 @@ fn published(
     solver: Solver,
     problem: &Problem<'_>,
     settings: &Settings,
-    options: &Options,
+    options: &SolveParams,
     log: &mut Log<'_>,
-) -> Result<(TensorTrain, usize), SolveError> {
+) -> Result<(Network, usize), SolveError> {
     let frame = Fitted::rows(problem).published_frame(settings, options)?;
     let (x, y) = frame.enter(problem);
     let inside = Problem { x: &x, y: &y };
@@ -158,16 +158,16 @@ fn published(
 fn alternate(
     problem: &Problem<'_>,
     ridge: f64,
-    options: &Options,
+    options: &SolveParams,
     log: &mut Log<'_>,
-) -> Result<(TensorTrain, usize), SolveError> {
+) -> Result<(Network, usize), SolveError> {
     let (q, outputs) = (problem.x.ncols(), problem.y.ncols());
     let ranks = options.start_ranks(outputs, q, options.max_rank);
     let rows = Rows::new(problem, 1);
     let mut normal = Normal::new(options.seed);
-    let mut best: Option<(f64, (TensorTrain, usize))> = None;
+    let mut best: Option<(f64, (Network, usize))> = None;
     for _ in 0..options.restarts {
-        let mut train = TensorTrain::random(outputs, q, &ranks, &mut normal);
+        let mut train = Network::random(outputs, q, &ranks, &mut normal);
         let steps = als::sweeps(&mut train, &rows, ridge, options.sweeps, options.tolerance, log)?;
         let loss = rows.loss(&train);
         if best.as_ref().is_none_or(|(b, _)| loss < *b) {

@@ -12,7 +12,7 @@ use crate::linalg::{
     add_gram_lower, add_product, cholesky_in_place, cholesky_solve, columns, columns_mut, qr, set_product,
     transposed_solve, view, view_mut,
 };
-use crate::tt::{Normal, TensorTrain, evaluate_block, unfold};
+use crate::network::{Network, Normal, evaluate_block, unfold};
 use nalgebra::DMatrix;
 use std::sync::Arc;
 
@@ -137,7 +137,7 @@ impl Moments {
     }
 
     /// ||y - f||^2 over the rows.
-    pub(super) fn loss(&self, train: &TensorTrain) -> f64 {
+    pub(super) fn loss(&self, train: &Network) -> f64 {
         let unfolded: Vec<_> = train.cores.iter().map(unfold).collect();
         let values = evaluate_block(train, &unfolded, self.points.0.as_slice(), self.points.0.nrows());
         let residual: Vec<f64> = self.points.1.iter().zip(values).map(|(y, f)| y - f).collect();
@@ -147,7 +147,7 @@ impl Moments {
     /// The normal equations of the linearised problem for some components.
     pub(super) fn normal_equations(
         &self,
-        train: &TensorTrain,
+        train: &Network,
         components: &Components,
         out: &mut NormalEquations,
     ) {
@@ -221,7 +221,7 @@ mod tests {
             let judge = judge(&problem, degree, 100).unwrap();
             let (rows, condensed) =
                 (Rows::new(&problem, 1), Rows::condensed(judge.moments.as_ref().unwrap()));
-            let train = TensorTrain::random(outputs, q, &vec![2; degree - 1], &mut normal);
+            let train = Network::random(outputs, q, &vec![2; degree - 1], &mut normal);
             assert!((rows.loss(&train) / condensed.loss(&train) - 1.0).abs() < 1e-9);
             assert_eq!((rows.entries(), rows.count), (condensed.entries(), condensed.count));
             for cores in [0..degree, 0..1, degree - 1..degree] {

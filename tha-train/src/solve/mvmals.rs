@@ -9,9 +9,9 @@
 
 use super::log::{Log, Step, StepKind};
 use super::normal::Rows;
-use super::{Options, Problem, SolveError};
+use super::{Problem, SolveError, SolveParams};
 use crate::linalg::{add_gram_lower, add_product, minimal_norm, svd, view, view_mut};
-use crate::tt::{BLOCK, Contraction, Core, Normal, TensorTrain, kept, unfold};
+use crate::network::{BLOCK, Contraction, Core, Network, Normal, kept, unfold};
 use nalgebra::DMatrix;
 
 /// Largest normal equations of a super-core.
@@ -22,13 +22,13 @@ const CUTOFF: f64 = 1e-14;
 /// Sweeps both ways from a random train of rank one until the loss no longer falls.
 pub(super) fn fit(
     problem: &Problem,
-    options: &Options,
+    options: &SolveParams,
     ridge: f64,
     log: &mut Log,
-) -> Result<(TensorTrain, usize), SolveError> {
+) -> Result<(Network, usize), SolveError> {
     let (q, outputs, degree) = (problem.x.ncols(), problem.y.ncols(), options.degree);
     let mut normal = Normal::new(options.seed);
-    let mut train = TensorTrain::random(outputs, q, &vec![1; degree - 1], &mut normal);
+    let mut train = Network::random(outputs, q, &vec![1; degree - 1], &mut normal);
     let rows = Rows::new(problem, 1);
     if degree == 1 {
         let steps = super::als::sweeps(&mut train, &rows, ridge, 2, options.tolerance, log)?;
@@ -67,18 +67,18 @@ pub(super) fn fit(
 /// gain of the least squares and the loss of the truncation (Theorem 5), as sums of squares.
 pub(crate) fn step(
     problem: &Problem,
-    train: &TensorTrain,
+    train: &Network,
     k: usize,
     cap: usize,
-) -> Result<(TensorTrain, f64, f64), SolveError> {
-    let options = Options { max_rank: cap, tolerance: 1e-12, ..Options::default() };
+) -> Result<(Network, f64, f64), SolveError> {
+    let options = SolveParams { max_rank: cap, tolerance: 1e-12, ..SolveParams::default() };
     Pair { problem, train, k }.update(&options, 0.0, true)
 }
 
 /// Cores k and k + 1 of a train, and the rows that judge them.
 struct Pair<'a> {
     problem: &'a Problem<'a>,
-    train: &'a TensorTrain,
+    train: &'a Network,
     k: usize,
 }
 
@@ -86,10 +86,10 @@ impl Pair<'_> {
     /// The updated train, the gain of the least squares and the loss of the truncation.
     fn update(
         &self,
-        options: &Options,
+        options: &SolveParams,
         ridge: f64,
         rightward: bool,
-    ) -> Result<(TensorTrain, f64, f64), SolveError> {
+    ) -> Result<(Network, f64, f64), SolveError> {
         let (first, second) = (&self.train.cores[self.k], &self.train.cores[self.k + 1]);
         let (left, q, right) = (first.left, first.q, second.right);
         let decoupled = self.k == 0;

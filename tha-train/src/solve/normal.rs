@@ -9,7 +9,7 @@
 use super::Problem;
 use super::moments::Moments;
 use crate::linalg::{add_product, columns, columns_mut};
-use crate::tt::{BLOCK, Contraction, TensorTrain, evaluate_block, unfold};
+use crate::network::{BLOCK, Contraction, Network, evaluate_block, unfold};
 use nalgebra::DMatrix;
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -172,7 +172,7 @@ impl<'a> Rows<'a> {
     }
 
     /// ||y - f||^2.
-    pub(super) fn loss(&self, train: &TensorTrain) -> f64 {
+    pub(super) fn loss(&self, train: &Network) -> f64 {
         if let Kind::Condensed(moments) = self.kind {
             return moments.loss(train);
         }
@@ -190,12 +190,7 @@ impl<'a> Rows<'a> {
     }
 
     /// The normal equations for the cores in `cores`, into `out`.
-    pub(super) fn normal_equations(
-        &self,
-        train: &TensorTrain,
-        cores: Range<usize>,
-        out: &mut NormalEquations,
-    ) {
+    pub(super) fn normal_equations(&self, train: &Network, cores: Range<usize>, out: &mut NormalEquations) {
         let q = train.q();
         let components = Components::new(train, cores);
         if let Kind::Condensed(moments) = self.kind {
@@ -278,7 +273,7 @@ pub(super) struct Components {
 }
 
 impl Components {
-    pub(super) fn new(train: &TensorTrain, cores: Range<usize>) -> Self {
+    pub(super) fn new(train: &Network, cores: Range<usize>) -> Self {
         let mut list = Vec::new();
         let mut start = 0;
         for k in cores.clone() {
@@ -317,7 +312,7 @@ impl Components {
     /// w_c(t, j) for every component and output, zero where the first core belongs to another output; and y - f.
     pub(super) fn weights(
         &self,
-        train: &TensorTrain,
+        train: &Network,
         unfolded: &[DMatrix<f64>],
         x: &DMatrix<f64>,
         y: &DMatrix<f64>,
@@ -343,7 +338,7 @@ impl Components {
 
     fn weigh(
         &self,
-        train: &TensorTrain,
+        train: &Network,
         unfolded: &[DMatrix<f64>],
         x: &DMatrix<f64>,
         y: &DMatrix<f64>,
@@ -428,14 +423,14 @@ impl Components {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tt::Normal;
+    use crate::network::Normal;
 
     #[test]
     fn rows_read_at_every_step_give_the_same_bits() {
         let mut normal = Normal::new(1);
         let x = DMatrix::from_fn(2001, 5, |_, i| if i == 0 { 1.0 } else { normal.draw() });
         let y = DMatrix::from_fn(2001, 2, |_, _| normal.draw());
-        let train = TensorTrain::random(2, 5, &[2, 2], &mut normal);
+        let train = Network::random(2, 5, &[2, 2], &mut normal);
         for stride in [1, 3] {
             let kept = Rows::new(&Problem { x: &x, y: &y }, stride);
             let read = Rows { kind: Kind::Read(Problem { x: &x, y: &y }, stride), ..kept.clone() };

@@ -56,9 +56,9 @@ pub enum Decay {
     Fixed(f64),
 }
 
-/// Settings of a fit; [`Options::check`] says what is out of range.
+/// Settings of a fit; [`SolveParams::check`] says what is out of range.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Options {
+pub struct SolveParams {
     /// Degree d of the Volterra series.
     pub degree: usize,
     /// Largest inner rank.
@@ -83,7 +83,7 @@ pub struct Options {
     pub ranks: Option<Vec<usize>>,
 }
 
-impl Default for Options {
+impl Default for SolveParams {
     fn default() -> Self {
         Self {
             degree: 3,
@@ -101,7 +101,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl SolveParams {
     /// Says which setting is out of range.
     pub fn check(&self) -> Result<(), SolveError> {
         let refuse = |name, found: String, expected| Err(SolveError::Setting { name, found, expected });
@@ -162,19 +162,22 @@ mod tests {
 
     #[test]
     fn settings_out_of_range_are_named() {
-        assert!(Options::default().check().is_ok());
-        let text = Options { tolerance: 1.5, ..Options::default() }.check().unwrap_err().to_string();
+        assert!(SolveParams::default().check().is_ok());
+        let text = SolveParams { tolerance: 1.5, ..SolveParams::default() }.check().unwrap_err().to_string();
         assert!(text.contains("tolerance") && text.contains("1.5"), "{text}");
-        assert!(Options { ranks: Some(vec![2]), ..Options::default() }.check().is_err());
-        assert!(Options { ridge: Ridge::Fixed(f64::NAN), ..Options::default() }.check().is_err());
-        assert!(Options { decay: Decay::Fixed(0.0), ..Options::default() }.check().is_err());
+        assert!(SolveParams { ranks: Some(vec![2]), ..SolveParams::default() }.check().is_err());
+        assert!(SolveParams { ridge: Ridge::Fixed(f64::NAN), ..SolveParams::default() }.check().is_err());
+        assert!(SolveParams { decay: Decay::Fixed(0.0), ..SolveParams::default() }.check().is_err());
     }
 
     #[test]
     fn only_long_memories_try_a_prior_unasked() {
-        let decays = |memory, judged| Options { memory, ..Options::default() }.decays(judged);
+        let decays = |memory, judged| SolveParams { memory, ..SolveParams::default() }.decays(judged);
         assert_eq!(decays(100, true), [None, Some(25.0), Some(50.0), Some(100.0)]);
         assert_eq!((decays(7, true), decays(100, false)), (vec![None], vec![None]));
-        assert_eq!(Options { decay: Decay::Fixed(3.0), ..Options::default() }.decays(false), [Some(3.0)]);
+        assert_eq!(
+            SolveParams { decay: Decay::Fixed(3.0), ..SolveParams::default() }.decays(false),
+            [Some(3.0)]
+        );
     }
 }

@@ -12,9 +12,9 @@ use super::local::Covariance;
 use super::log::Log;
 use super::moments::{Moments, Sums};
 use super::normal::Rows;
-use super::{Options, Problem, SolveError};
+use super::{Problem, SolveError, SolveParams};
 use crate::linalg::{add_gram_lower, view, view_mut};
-use crate::tt::{Features, Normal, TensorTrain};
+use crate::network::{Features, Network, Normal};
 use nalgebra::DMatrix;
 use rayon::prelude::*;
 
@@ -101,7 +101,7 @@ impl<'a> Fitted<'a> {
     pub(super) fn published_frame(
         &self,
         settings: &Settings,
-        options: &Options,
+        options: &SolveParams,
     ) -> Result<Frame, SolveError> {
         match settings.decay {
             Some(_) => self.frame(settings, options.memory),
@@ -179,7 +179,7 @@ pub(super) struct Path<'a> {
     frame: Frame,
     source: Source<'a>,
     covariance: Covariance,
-    network: TensorTrain,
+    network: Network,
     effort: Effort,
 }
 
@@ -200,8 +200,8 @@ impl<'a> Path<'a> {
         fitted: &'a Fitted<'_>,
         of: usize,
         settings: &Settings,
-        options: &Options,
-        from: Option<&TensorTrain>,
+        options: &SolveParams,
+        from: Option<&Network>,
     ) -> Result<Self, SolveError> {
         let (memory, seed) = (options.memory, options.seed);
         let frame = fitted.frame(settings, memory)?;
@@ -217,7 +217,7 @@ impl<'a> Path<'a> {
         };
         let network = match from {
             Some(network) => frame.enter_train(network),
-            None => TensorTrain::random(fitted.part.y.ncols(), q, &settings.ranks, &mut Normal::new(seed)),
+            None => Network::random(fitted.part.y.ncols(), q, &settings.ranks, &mut Normal::new(seed)),
         };
         Ok(Self { frame, source, covariance, network, effort: FIRST })
     }
@@ -251,13 +251,13 @@ impl<'a> Path<'a> {
     }
 
     /// The network in the coordinates of the problem.
-    pub(super) fn network(&self) -> TensorTrain {
+    pub(super) fn network(&self) -> Network {
         self.frame.leave(&self.network)
     }
 }
 
 /// Squared errors of a network on some rows, by output.
-pub(super) fn squares(network: &TensorTrain, part: &Part<'_>) -> Vec<f64> {
+pub(super) fn squares(network: &Network, part: &Part<'_>) -> Vec<f64> {
     let error = network.evaluate(part) - &part.y;
     error.column_iter().map(|column| column.norm_squared()).collect()
 }

@@ -7,7 +7,7 @@
 //! Unlike alternating least squares from random cores this hardly ever ends in a local minimum.
 
 use crate::linalg::{add_gram_lower, cholesky_in_place, cholesky_solve, svd, view, view_mut};
-use crate::tt::{Core, TensorTrain};
+use crate::network::{Core, Network};
 use nalgebra::DMatrix;
 
 /// Largest number of unknowns (r q)^2.
@@ -27,7 +27,7 @@ pub(super) fn between(
     x: &DMatrix<f64>,
     y: &DMatrix<f64>,
     variance: f64,
-) -> Option<TensorTrain> {
+) -> Option<Network> {
     let (q, rank) = first.shape();
     let side = rank * q;
     if side * side > UNKNOWNS {
@@ -92,7 +92,7 @@ fn train(
     u: &DMatrix<f64>,
     s: &[f64],
     v: &DMatrix<f64>,
-) -> TensorTrain {
+) -> Network {
     let (q, rank) = first.shape();
     let scaled =
         |basis: &DMatrix<f64>| DMatrix::from_fn(basis.nrows(), rank, |i, j| basis[(i, j)] * s[j].sqrt());
@@ -102,20 +102,20 @@ fn train(
         Core::from_unfolding(rank, q, rank, &scaled(v).transpose()),
         Core::from_unfolding(rank, q, 1, &last.transpose()),
     ];
-    TensorTrain { cores }
+    Network { cores }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::linalg::qr;
-    use crate::tt::{Normal, unfold};
+    use crate::network::{Normal, unfold};
 
     #[test]
     fn the_middle_of_rank_two_and_three_is_found() {
         for (q, rank, seed) in [(5, 2, 1), (5, 2, 2), (7, 3, 3), (7, 3, 4)] {
             let mut normal = Normal::new(seed);
-            let truth = TensorTrain::random(1, q, &[rank; 3], &mut normal);
+            let truth = Network::random(1, q, &[rank; 3], &mut normal);
             let x = DMatrix::from_fn(500, q, |_, i| if i == 0 { 1.0 } else { normal.draw() });
             let mut y = truth.evaluate(&x);
             y /= y.norm() / (500f64).sqrt();

@@ -12,7 +12,7 @@
 //! the rows are used as they are.
 
 use crate::linalg::{svd, symmetric_eigen};
-use crate::tt::{Contraction, TensorTrain, unfold};
+use crate::network::{Contraction, Network, unfold};
 use nalgebra::{DMatrix, DMatrixView};
 
 /// A bond in the gauge in which its directions are sorted by what dropping them costs.
@@ -20,13 +20,13 @@ pub(super) struct Spectrum {
     /// Losses times the square root of the number of rows, falling.
     #[cfg(test)]
     losses: Vec<f64>,
-    train: TensorTrain,
+    train: Network,
     bond: usize,
 }
 
 impl Spectrum {
     /// Bond `bond` (1 to d - 1) of `train`, judged on the rows of x; `None` where the train is not finite.
-    pub(super) fn new(train: &TensorTrain, bond: usize, x: &DMatrix<f64>) -> Option<Self> {
+    pub(super) fn new(train: &Network, bond: usize, x: &DMatrix<f64>) -> Option<Self> {
         let mut train = train.clone();
         let values = match bond {
             b if b + 1 == train.degree() => last_bond(&mut train, x)?,
@@ -45,7 +45,7 @@ impl Spectrum {
     }
 
     /// The train with only the `rank` most needed directions of the bond.
-    pub(super) fn cut(&self, rank: usize) -> TensorTrain {
+    pub(super) fn cut(&self, rank: usize) -> Network {
         let mut train = self.train.clone();
         let keep = DMatrix::identity(train.cores[self.bond].left, rank);
         train.absorb_from_right(self.bond - 1, &keep);
@@ -55,7 +55,7 @@ impl Spectrum {
 }
 
 /// Scales the forms of the last core to unit covariance; what multiplies them, on W.
-fn last_bond(train: &mut TensorTrain, x: &DMatrix<f64>) -> Option<DMatrix<f64>> {
+fn last_bond(train: &mut Network, x: &DMatrix<f64>) -> Option<DMatrix<f64>> {
     let bond = train.degree() - 1;
     let forms = train.cores[bond].wide().transpose();
     let (root, inverse) = roots(&covariance(&(x * forms)))?;
@@ -67,7 +67,7 @@ fn last_bond(train: &mut TensorTrain, x: &DMatrix<f64>) -> Option<DMatrix<f64>> 
 }
 
 /// Scales the forms of the first core to unit covariance; what they multiply, on the subspace of each output.
-fn first_bond(train: &mut TensorTrain, x: &DMatrix<f64>) -> Option<DMatrix<f64>> {
+fn first_bond(train: &mut Network, x: &DMatrix<f64>) -> Option<DMatrix<f64>> {
     let rank = train.cores[0].right;
     let forms = unfold(&train.cores[0]);
     let mut spread = DMatrix::zeros(rank, rank);
@@ -88,7 +88,7 @@ fn first_bond(train: &mut TensorTrain, x: &DMatrix<f64>) -> Option<DMatrix<f64>>
 }
 
 /// Scales what stands right of the bond to unit covariance; what stands left of it.
-fn middle_bond(train: &mut TensorTrain, bond: usize, x: &DMatrix<f64>) -> Option<DMatrix<f64>> {
+fn middle_bond(train: &mut Network, bond: usize, x: &DMatrix<f64>) -> Option<DMatrix<f64>> {
     let rank = train.cores[bond].left;
     let right = stacked(&contract(train, x).right[bond], x.nrows(), 1, rank);
     let (root, inverse) = roots(&covariance(&right))?;
@@ -97,7 +97,7 @@ fn middle_bond(train: &mut TensorTrain, bond: usize, x: &DMatrix<f64>) -> Option
     Some(stacked(&contract(train, x).left[bond], x.nrows(), train.outputs(), rank))
 }
 
-fn contract(train: &TensorTrain, x: &DMatrix<f64>) -> Contraction {
+fn contract(train: &Network, x: &DMatrix<f64>) -> Contraction {
     let unfolded: Vec<_> = train.cores.iter().map(unfold).collect();
     Contraction::new(train, &unfolded, x.as_slice(), x.nrows())
 }
@@ -135,16 +135,16 @@ fn off(x: &DMatrix<f64>, forms: &DMatrix<f64>) -> Option<DMatrix<f64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tt::Normal;
+    use crate::network::Normal;
 
     #[test]
     fn a_spare_direction_hidden_by_symmetry_is_seen() {
         // y = a^T A c of rank 2, written with rank 3 and an antisymmetric term that a plain cut cannot remove.
         let q = 7;
         let mut normal = Normal::new(5);
-        let truth = TensorTrain::random(1, q, &[2, 2], &mut normal);
+        let truth = Network::random(1, q, &[2, 2], &mut normal);
         let x = DMatrix::from_fn(300, q, |_, i| if i == 0 { 1.0 } else { normal.draw() });
-        let mut train = TensorTrain::random(1, q, &[2, 3], &mut normal);
+        let mut train = Network::random(1, q, &[2, 3], &mut normal);
         train.cores[0] = truth.cores[0].clone();
         let (s, t) = (normal.draw(), normal.draw());
         for i in 0..q {

@@ -10,7 +10,7 @@ use super::count::monomials;
 use crate::linalg::{
     add_gram_lower, cholesky_in_place, cholesky_solve, qr, set_product, symmetric_eigen, view, view_mut,
 };
-use crate::tt::Normal;
+use crate::network::Normal;
 use nalgebra::DMatrix;
 
 /// Gauss-Newton steps of one start at most.
@@ -168,18 +168,18 @@ fn moved(basis: &DMatrix<f64>, across: &DMatrix<f64>, step: &DMatrix<f64>) -> DM
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tt::TensorTrain;
+    use crate::network::Network;
 
     #[test]
     fn the_forms_of_a_train_are_found() {
         // A quartic y = a(x) (...) c(x) of rank 2 in five variables vanishes where its end forms do.
         let (q, degree) = (5, 4);
         let mut normal = Normal::new(3);
-        let train = TensorTrain::random(1, q, &[2, 2, 2], &mut normal);
+        let train = Network::random(1, q, &[2, 2, 2], &mut normal);
         let dense = symmetric(&train.to_dense(), q, degree);
         let polynomial = Polynomial::new(&dense, q, degree);
         assert!(polynomial.special(2, false));
-        let ends = [crate::tt::unfold(&train.cores[0]), crate::tt::unfold(&train.cores[3])];
+        let ends = [crate::network::unfold(&train.cores[0]), crate::network::unfold(&train.cores[3])];
         let ends = ends.map(|forms| Subspace { basis: complement(&qr(&forms).0), level: 0.0 });
         let found: Vec<_> =
             (0..300).map(|_| polynomial.search(2, &mut normal)).filter(|w| w.level < 1e-9).collect();

@@ -5,9 +5,9 @@
 //! It is not a polynomial of finite memory, but close to one: poles are such that at most [`TAIL`] of a step is left
 //! after M samples.
 
-use super::{Options, System, between};
+use super::{SynthParams, System, between};
 use crate::data::Dataset;
-use crate::tt::Normal;
+use crate::network::Normal;
 use serde_json::{Value, json};
 
 /// What may be left of a channel's step response after M samples.
@@ -22,7 +22,7 @@ pub(super) struct Array {
 }
 
 impl Array {
-    pub(super) fn random(options: &Options, normal: &mut Normal) -> Self {
+    pub(super) fn random(options: &SynthParams, normal: &mut Normal) -> Self {
         let p = options.channels;
         let slowest = TAIL.powf(1.0 / options.memory as f64);
         let mut channels = |low, high| (0..p).map(|_| between(low, high, normal)).collect::<Vec<f64>>();

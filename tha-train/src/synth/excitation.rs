@@ -1,15 +1,15 @@
 //! Excitation: unit-variance Gaussian inputs, any two of them equally correlated. White in time, or smooth for the
 //! sensor array.
 
-use super::{Kind, Options};
+use super::{Kind, SynthParams};
 use crate::data::{Dataset, Record};
-use crate::tt::Normal;
+use crate::network::Normal;
 
 /// Correlation of a smooth input with itself one sample later.
 const SMOOTHNESS: f64 = 0.7;
 
 /// Inputs named `u1..up`, no outputs. Values have six decimals, as a recording would: the truth is computed from these.
-pub(super) fn excite(options: &Options, samples: usize, normal: &mut Normal) -> Dataset {
+pub(super) fn excite(options: &SynthParams, samples: usize, normal: &mut Normal) -> Dataset {
     let pole = if options.kind == Kind::Array { SMOOTHNESS } else { 0.0 };
     let mut source = || {
         let mut value = normal.draw();

@@ -9,10 +9,11 @@ mod excitation;
 mod volterra;
 mod wiener_hammerstein;
 
-use crate::data::{Dataset, mean_and_std};
+use crate::data::Dataset;
 use crate::host;
 use crate::model::Model;
-use crate::tt::Normal;
+use crate::network::Normal;
+use crate::stage::mean_and_std;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -30,7 +31,7 @@ pub enum Kind {
 
 /// What to generate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Options {
+pub struct SynthParams {
     /// The kind of system.
     pub kind: Kind,
     /// Inputs p.
@@ -55,7 +56,7 @@ pub struct Options {
     pub seed: u64,
 }
 
-impl Options {
+impl SynthParams {
     /// The defaults of a kind.
     pub fn new(kind: Kind) -> Self {
         let array = kind == Kind::Array;
@@ -160,13 +161,13 @@ trait System {
     /// The parameters, for `truth.json`.
     fn truth(&self) -> Value;
     /// The system as a model file, where it is one.
-    fn model(&self, _train: &Dataset, _options: &Options) -> Option<Model> {
+    fn model(&self, _train: &Dataset, _options: &SynthParams) -> Option<Model> {
         None
     }
 }
 
 /// Generates data; the outputs have unit variance before noise.
-pub fn generate(options: &Options) -> Result<Synthetic, SynthError> {
+pub fn generate(options: &SynthParams) -> Result<Synthetic, SynthError> {
     options.check()?;
     let mut normal = Normal::new(options.seed);
     let mut system: Box<dyn System> = match options.kind {
@@ -217,7 +218,7 @@ mod tests {
     #[test]
     fn shapes_scales_and_seeds() {
         for kind in KINDS {
-            let options = Options { channels: 3, outputs: 2, noise: 0.0, ..Options::new(kind) };
+            let options = SynthParams { channels: 3, outputs: 2, noise: 0.0, ..SynthParams::new(kind) };
             let a = generate(&options).unwrap();
             assert_eq!((a.train.u.len(), a.train.y.len(), a.train.len()), (3, 2, 2000));
             assert_eq!((a.test.y[1].len(), a.test.len()), (1000, 1000));
@@ -225,15 +226,15 @@ mod tests {
                 assert!((mean_and_std(y.iter().copied()).1 - 1.0).abs() < 1e-6, "{kind:?}");
             }
             assert_eq!(a.train, generate(&options).unwrap().train, "{kind:?}: same seed, same data");
-            assert_ne!(a.train, generate(&Options { seed: 1, ..options }).unwrap().train);
+            assert_ne!(a.train, generate(&SynthParams { seed: 1, ..options }).unwrap().train);
         }
     }
 
     #[test]
     fn noise_is_on_the_training_outputs_only() {
         for kind in KINDS {
-            let clean = generate(&Options { noise: 0.0, ..Options::new(kind) }).unwrap();
-            let noisy = generate(&Options { noise: 0.1, ..Options::new(kind) }).unwrap();
+            let clean = generate(&SynthParams { noise: 0.0, ..SynthParams::new(kind) }).unwrap();
+            let noisy = generate(&SynthParams { noise: 0.1, ..SynthParams::new(kind) }).unwrap();
             assert_eq!(clean.test, noisy.test);
             let error = clean.train.y[0].iter().zip(&noisy.train.y[0]).map(|(a, b)| a - b);
             let (_, std) = mean_and_std(error);
@@ -244,7 +245,8 @@ mod tests {
     #[test]
     fn inputs_are_correlated_as_asked() {
         for kind in KINDS {
-            let options = Options { channels: 3, correlation: 0.8, samples: 20_000, ..Options::new(kind) };
+            let options =
+                SynthParams { channels: 3, correlation: 0.8, samples: 20_000, ..SynthParams::new(kind) };
             let data = generate(&options).unwrap().train;
             let product = data.u[0].iter().zip(&data.u[2]).map(|(a, b)| a * b).sum::<f64>() / 20_000.0;
             assert!((product - 0.8).abs() < 0.06, "{kind:?}: {product}");
@@ -254,10 +256,10 @@ mod tests {
     #[test]
     fn nonsense_is_refused() {
         for options in [
-            Options { memory: 0, ..Options::new(Kind::Volterra) },
-            Options { degree: 99, ..Options::new(Kind::Volterra) },
-            Options { correlation: 1.0, ..Options::new(Kind::Volterra) },
-            Options { noise: f64::NAN, ..Options::new(Kind::Volterra) },
+            SynthParams { memory: 0, ..SynthParams::new(Kind::Volterra) },
+            SynthParams { degree: 99, ..SynthParams::new(Kind::Volterra) },
+            SynthParams { correlation: 1.0, ..SynthParams::new(Kind::Volterra) },
+            SynthParams { noise: f64::NAN, ..SynthParams::new(Kind::Volterra) },
         ] {
             assert!(generate(&options).unwrap_err().to_string().contains("out of range"));
         }

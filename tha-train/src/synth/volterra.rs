@@ -1,26 +1,27 @@
 //! A random tensor network of given rank: y_t = V1(x_t) V2(x_t) ... Vd(x_t), with coefficients that f32 holds exactly,
 //! so that the model file *is* the truth.
 
-use super::{Options, System};
-use crate::data::{Dataset, InputMap, OutputMap, Scaling};
+use super::{SynthParams, System};
+use crate::data::Dataset;
 use crate::model::{Frame, HeadPart, Model};
-use crate::tt::{Normal, TensorTrain};
+use crate::network::{Network, Normal};
+use crate::stage::{InputMap, OutputMap, Scaling};
 use serde_json::{Value, json};
 use tha_core::RangePolicy;
 
 pub(super) struct Volterra {
     memory: usize,
-    train: TensorTrain,
+    train: Network,
     scaling: Scaling,
 }
 
 impl Volterra {
-    pub(super) fn random(options: &Options, normal: &mut Normal) -> Self {
+    pub(super) fn random(options: &SynthParams, normal: &mut Normal) -> Self {
         let q = options.channels * options.memory + 1;
         let ranks = vec![options.rank; options.degree - 1];
         let mut network = Self {
             memory: options.memory,
-            train: TensorTrain::random(options.outputs, q, &ranks, normal),
+            train: Network::random(options.outputs, q, &ranks, normal),
             scaling: Scaling {
                 inputs: vec![InputMap { offset: 0.0, gain: 1.0 }; options.channels],
                 outputs: vec![OutputMap { offset: 0.0, scale: 1.0 }; options.outputs],
@@ -61,7 +62,7 @@ impl System for Volterra {
         json!({ "ranks": self.train.ranks(), "parameters": self.train.parameters(), "model": "truth.tha" })
     }
 
-    fn model(&self, train: &Dataset, options: &Options) -> Option<Model> {
+    fn model(&self, train: &Dataset, options: &SynthParams) -> Option<Model> {
         let frame = Frame {
             data: train,
             rows: &train.scored_rows(self.memory),
@@ -85,7 +86,7 @@ mod tests {
 
     #[test]
     fn the_truth_file_predicts_the_test_data() {
-        let options = Options { channels: 3, outputs: 2, ..Options::new(Kind::Volterra) };
+        let options = SynthParams { channels: 3, outputs: 2, ..SynthParams::new(Kind::Volterra) };
         let data = generate(&options).unwrap();
         let model = data.model.unwrap();
         assert!(model.evaluate(&data.test).relative_residual < 1e-14);

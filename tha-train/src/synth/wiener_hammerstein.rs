@@ -1,9 +1,9 @@
 //! Wiener-Hammerstein: for each output j, z = sum_i g_ji * u_i (filters over m1 samples), w = c_1 z + ... + c_d z^d,
 //! y = h_j * w (a filter over m2 samples). With m1 + m2 - 1 = M it is a Volterra system of memory M and degree d.
 
-use super::{Options, System};
+use super::{SynthParams, System};
 use crate::data::Dataset;
-use crate::tt::Normal;
+use crate::network::Normal;
 use serde_json::{Value, json};
 
 pub(super) struct WienerHammerstein {
@@ -20,7 +20,7 @@ struct Branch {
 }
 
 impl WienerHammerstein {
-    pub(super) fn random(options: &Options, normal: &mut Normal) -> Self {
+    pub(super) fn random(options: &SynthParams, normal: &mut Normal) -> Self {
         let m1 = options.memory.div_ceil(2);
         let m2 = options.memory + 1 - m1;
         let mut branch = |_| {

@@ -19,13 +19,13 @@ pub use setting::{Heads, Setting};
 
 use crate::checkpoint::{self, Checkpoint, Identity};
 use crate::data::{DataError, Dataset, Split, listed};
-use crate::fit::{FitError, Judge};
+use crate::fit::{FitError, Validation};
 use search::Search;
 use std::path::PathBuf;
 
 /// Where the search may go, and how far.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct TuneParams {
     /// Largest memory; `None` for what the records allow.
     pub max_memory: Option<usize>,
     /// Largest degree.
@@ -46,7 +46,7 @@ pub struct Options {
     pub checkpoint: Option<PathBuf>,
 }
 
-impl Default for Options {
+impl Default for TuneParams {
     fn default() -> Self {
         Self {
             max_memory: None,
@@ -123,8 +123,8 @@ pub struct Tuning {
 /// Searches.
 pub fn tune(
     data: &Dataset,
-    judge: Judge<'_>,
-    options: &Options,
+    judge: Validation<'_>,
+    options: &TuneParams,
     watch: &dyn Watch,
 ) -> Result<Tuning, FitError> {
     check(data, judge, options)?;
@@ -139,7 +139,7 @@ pub fn tune(
 }
 
 /// Refuses what cannot work before any work is done.
-fn check(data: &Dataset, judge: Judge<'_>, options: &Options) -> Result<(), FitError> {
+fn check(data: &Dataset, judge: Validation<'_>, options: &TuneParams) -> Result<(), FitError> {
     let memory = options.max_memory.unwrap_or(1);
     let widest = Setting { memory, degree: options.max_degree, max_rank: options.max_rank, heads: None };
     widest.fit_options(options.seed, 1, true).check(judge)?;
@@ -148,15 +148,15 @@ fn check(data: &Dataset, judge: Judge<'_>, options: &Options) -> Result<(), FitE
     cheapest.fit_options(options.seed, 1, true).check_size(data, data.inputs.len(), 1)?;
     let all = data.scored_rows(1);
     let (held_out, validated) = match judge {
-        Judge::End(fraction) => {
+        Validation::End(fraction) => {
             let Split { train, validation } = Split::by_end(data, &all, fraction)?;
             (train, (data, validation))
         }
-        Judge::Folds(count) => {
+        Validation::Folds(count) => {
             Split::folds(data, &all, count)?;
             (all.clone(), (data, all))
         }
-        Judge::Data(other) => {
+        Validation::Data(other) => {
             other.check_memory(memory)?;
             (all, (other, other.scored_rows(1)))
         }
@@ -190,7 +190,7 @@ fn check(data: &Dataset, judge: Judge<'_>, options: &Options) -> Result<(), FitE
 
 /// What a fit in the checkpoint depends on beside its setting. The limits of the search are not among it: a search may
 /// be continued with wider ones.
-fn identity(data: &Dataset, judge: Judge<'_>, options: &Options) -> Identity {
+fn identity(data: &Dataset, judge: Validation<'_>, options: &TuneParams) -> Identity {
     let budget = |budget: Option<usize>| budget.map_or_else(|| "none".into(), |budget| budget.to_string());
     let settings = [
         ("command", "tune".to_owned()),

@@ -1,10 +1,10 @@
 //! The settings that are sensible for the data, and in which order they are tried: cheap ones first.
 
 use super::rung::Trial;
-use super::{Heads, Options, Setting};
+use super::{Heads, Setting, TuneParams};
 use crate::data::Dataset;
 use crate::ensemble::Combine;
-use crate::fit::Judge;
+use crate::fit::Validation;
 
 /// Memories between which nothing is missed by much.
 const LADDER: [usize; 20] = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 96, 128, 192, 256];
@@ -28,11 +28,11 @@ pub(super) struct Pool<'a> {
     pub memories: Vec<usize>,
     /// Additive heads are fitted to one split only.
     pub additive: bool,
-    pub options: &'a Options,
+    pub options: &'a TuneParams,
 }
 
 impl<'a> Pool<'a> {
-    pub(super) fn new(data: &Dataset, judge: Judge<'_>, options: &'a Options) -> Self {
+    pub(super) fn new(data: &Dataset, judge: Validation<'_>, options: &'a TuneParams) -> Self {
         let shortest = data.records.iter().map(|record| record.rows.len()).min().unwrap_or(0);
         let limit = options.max_memory.unwrap_or_else(|| USUAL_MEMORY.min(shortest / WINDOWS).max(1));
         let mut memories: Vec<usize> = LADDER.into_iter().filter(|&memory| memory < limit).collect();
@@ -47,7 +47,7 @@ impl<'a> Pool<'a> {
             inputs: data.inputs.len(),
             outputs: data.outputs.len(),
             memories,
-            additive: !matches!(judge, Judge::Folds(_)),
+            additive: !matches!(judge, Validation::Folds(_)),
             options,
         }
     }
@@ -130,8 +130,8 @@ mod tests {
 
     #[test]
     fn cheap_first_and_within_the_limits() {
-        let options = Options { max_degree: 2, max_rank: 3, ..Options::default() };
-        let pool = Pool::new(&counting(&[100, 40]), Judge::End(0.2), &options);
+        let options = TuneParams { max_degree: 2, max_rank: 3, ..TuneParams::default() };
+        let pool = Pool::new(&counting(&[100, 40]), Validation::End(0.2), &options);
         assert_eq!(pool.memories, [1, 2, 3, 4, 5], "an eighth of the shortest record");
         let all = pool.full(&[]);
         assert_eq!(all.len(), 5 * (1 + 3));
@@ -151,11 +151,11 @@ mod tests {
         assert_eq!(left.len(), all.len() - 2, "neither the one that was tried nor a larger cap");
         assert!(!left.contains(&Setting { max_rank: 3, ..tried }));
 
-        let options = Options { budget_macs: Some(10), ..options };
-        let pool = Pool::new(&counting(&[100, 40]), Judge::End(0.2), &options);
+        let options = TuneParams { budget_macs: Some(10), ..options };
+        let pool = Pool::new(&counting(&[100, 40]), Validation::End(0.2), &options);
         assert!(pool.full(&[]).iter().all(|setting| setting.parameters(2, 1, 1) <= 10));
-        let options = Options { max_memory: Some(700), ..options };
-        let pool = Pool::new(&counting(&[100]), Judge::End(0.2), &options);
+        let options = TuneParams { max_memory: Some(700), ..options };
+        let pool = Pool::new(&counting(&[100]), Validation::End(0.2), &options);
         assert_eq!(pool.memories[18..], [192, 256, 384, 576, 700]);
     }
 
@@ -163,13 +163,13 @@ mod tests {
     fn ensembles_follow_the_best_full_models() {
         let mut data = counting(&[1000]);
         data.inputs = (0..6).map(|k| format!("u{k}")).collect();
-        let options = Options::default();
+        let options = TuneParams::default();
         let base = Setting { memory: 3, degree: 2, max_rank: 4, heads: None };
         let linear = Setting { memory: 9, degree: 1, max_rank: 1, heads: None };
-        let list = Pool::new(&data, Judge::End(0.2), &options).ensembles(&[&linear, &base, &base], &[]);
+        let list = Pool::new(&data, Validation::End(0.2), &options).ensembles(&[&linear, &base, &base], &[]);
         assert_eq!(list.len(), 2 * (2 * 3 + 1));
         assert!(list.iter().all(|setting| setting.memory == 3 && setting.max_rank == 4));
-        let folded = Pool::new(&data, Judge::Folds(3), &options).ensembles(&[&base], &[]);
+        let folded = Pool::new(&data, Validation::Folds(3), &options).ensembles(&[&base], &[]);
         assert_eq!(folded.len(), 2 * 4, "additive heads do not go with folds");
     }
 }

@@ -7,7 +7,7 @@ use super::Setting;
 use super::front::Size;
 use crate::data::{Dataset, Record};
 use crate::ensemble;
-use crate::fit::{self, FitError, Judge};
+use crate::fit::{self, FitError, Validation};
 use crate::solve::{Observer, Step};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -73,15 +73,15 @@ impl ensemble::Watch for Stop<'_> {
 /// Fits a setting on a rung.
 pub(super) fn run(
     data: &Dataset,
-    judge: Judge<'_>,
+    judge: Validation<'_>,
     setting: &Setting,
     rung: usize,
-    options: &super::Options,
+    options: &super::TuneParams,
     watch: &dyn super::Watch,
 ) -> Result<Trial, FitError> {
     let stop = Stop(watch);
     let fit_options = setting.fit_options(options.seed, RESTARTS[rung], rung == LAST);
-    let fit = |data: &Dataset, judge: Judge<'_>| match &setting.heads {
+    let fit = |data: &Dataset, judge: Validation<'_>| match &setting.heads {
         None => fit::fit(data, judge, &fit_options, &stop),
         Some(heads) => {
             let heads = heads.options(options.budget_flash, options.budget_macs);
@@ -93,7 +93,7 @@ pub(super) fn run(
     } else {
         data.check_memory(setting.memory)?;
         match (part(data, judge, setting.memory, FRACTION[rung]), judge) {
-            ((part, Some(validation)), _) => fit(&part, Judge::Data(&validation))?,
+            ((part, Some(validation)), _) => fit(&part, Validation::Data(&validation))?,
             ((part, None), judge) => fit(&part, judge)?,
         }
     };
@@ -112,14 +112,14 @@ pub(super) fn run(
 }
 
 /// A part of the training samples, and the validation samples where the judge is the end of each record.
-fn part(data: &Dataset, judge: Judge<'_>, memory: usize, fraction: f64) -> (Dataset, Option<Dataset>) {
+fn part(data: &Dataset, judge: Validation<'_>, memory: usize, fraction: f64) -> (Dataset, Option<Dataset>) {
     // The rows of a record that may be fitted, and the first that is validated.
     let boundary = |record: &Record| {
         let rows = &record.rows;
         let scored = (rows.len() + 1).saturating_sub(memory);
         match judge {
-            Judge::End(held_out) => rows.end - (scored as f64 * held_out).round() as usize,
-            Judge::Data(_) | Judge::Folds(_) => rows.end,
+            Validation::End(held_out) => rows.end - (scored as f64 * held_out).round() as usize,
+            Validation::Data(_) | Validation::Folds(_) => rows.end,
         }
     };
     let total: usize = data.records.iter().map(|record| boundary(record) - record.rows.start).sum();
@@ -136,7 +136,7 @@ fn part(data: &Dataset, judge: Judge<'_>, memory: usize, fraction: f64) -> (Data
         (first < rows.end).then(|| (record.id.clone(), history..rows.end))
     };
     let validation =
-        matches!(judge, Judge::End(_)).then(|| cut(data, data.records.iter().filter_map(validated)));
+        matches!(judge, Validation::End(_)).then(|| cut(data, data.records.iter().filter_map(validated)));
     (cut(data, data.records.iter().map(fitted)), validation)
 }
 
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn parts_keep_windows_whole_and_the_validation_samples() {
         let data = counting(&[4000, 2000]);
-        let (part, validation) = part(&data, Judge::End(0.2), 3, 0.25);
+        let (part, validation) = part(&data, Validation::End(0.2), 3, 0.25);
         let validation = validation.unwrap();
         let split = Split::by_end(&data, &data.scored_rows(3), 0.2).unwrap();
         let expected: Vec<f64> = split.validation.iter().map(|&row| data.y[0][row]).collect();
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn little_data_is_not_cut() {
         let data = counting(&[300]);
-        let (part, validation) = part(&data, Judge::Folds(3), 3, 0.25);
+        let (part, validation) = part(&data, Validation::Folds(3), 3, 0.25);
         assert_eq!((part, validation), (data, None));
     }
 }

@@ -3,10 +3,10 @@
 use super::front::{self, Axis, Size};
 use super::pool::Pool;
 use super::rung::{self, LAST, RUNGS};
-use super::{Options, Point, Setting, Trial, Tuning, Watch};
+use super::{Point, Setting, Trial, TuneParams, Tuning, Watch};
 use crate::checkpoint::{self, Checkpoint};
 use crate::data::Dataset;
-use crate::fit::{FitError, Judge};
+use crate::fit::{FitError, Validation};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -22,8 +22,8 @@ const ENSEMBLES_EVERY: usize = 3;
 /// A search under way.
 pub(super) struct Search<'a> {
     data: &'a Dataset,
-    judge: Judge<'a>,
-    options: &'a Options,
+    judge: Validation<'a>,
+    options: &'a TuneParams,
     watch: &'a dyn Watch,
     checkpoint: Option<Checkpoint<'a>>,
     pool: Pool<'a>,
@@ -36,8 +36,8 @@ pub(super) struct Search<'a> {
 impl<'a> Search<'a> {
     pub(super) fn new(
         data: &'a Dataset,
-        judge: Judge<'a>,
-        options: &'a Options,
+        judge: Validation<'a>,
+        options: &'a TuneParams,
         watch: &'a dyn Watch,
         checkpoint: Option<Checkpoint<'a>>,
     ) -> Self {

@@ -65,17 +65,17 @@ impl Setting {
     }
 
     /// The options of a fit; `restarts` at most.
-    pub(super) fn fit_options(&self, seed: u64, restarts: usize, refit: bool) -> fit::Options {
+    pub(super) fn fit_options(&self, seed: u64, restarts: usize, refit: bool) -> fit::FitParams {
         // As the command line has it: the ensemble makes up for a head that could be a little better.
-        let usual = if self.heads.is_some() { 1 } else { solve::Options::default().restarts };
-        let solve = solve::Options {
+        let usual = if self.heads.is_some() { 1 } else { solve::SolveParams::default().restarts };
+        let solve = solve::SolveParams {
             degree: self.degree,
             max_rank: self.max_rank,
             restarts: usual.min(restarts),
             seed,
-            ..solve::Options::default()
+            ..solve::SolveParams::default()
         };
-        fit::Options { memory: self.memory, solve, refit, range: RangePolicy::Pass }
+        fit::FitParams { memory: self.memory, solve, refit, range: RangePolicy::Pass }
     }
 
     /// What `fit` is to be told, without data and output.
@@ -118,8 +118,8 @@ impl Heads {
     }
 
     /// The options of the ensemble.
-    pub(super) fn options(&self, flash: Option<usize>, macs: Option<usize>) -> ensemble::Options {
-        ensemble::Options {
+    pub(super) fn options(&self, flash: Option<usize>, macs: Option<usize>) -> ensemble::EnsembleParams {
+        ensemble::EnsembleParams {
             heads: self.count,
             subset_size: self.subset_size,
             strategy: if self.count.is_some() { Strategy::Random } else { Strategy::Covering },

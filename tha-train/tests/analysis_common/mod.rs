@@ -3,7 +3,7 @@
 
 use nalgebra::DMatrix;
 use tha_train::analysis::{Part, Setting, mask};
-use tha_train::tt::TensorTrain;
+use tha_train::network::Network;
 
 /// SplitMix64.
 pub struct Draws(pub u64);
@@ -26,20 +26,20 @@ impl Draws {
         (self.uniform() * limit as f64) as usize
     }
 
-    pub fn train(&mut self, outputs: usize, q: usize, ranks: &[usize]) -> TensorTrain {
-        let zero = TensorTrain::zeros(outputs, q, ranks);
+    pub fn train(&mut self, outputs: usize, q: usize, ranks: &[usize]) -> Network {
+        let zero = Network::zeros(outputs, q, ranks);
         let coefficients: Vec<f64> = (0..zero.parameters()).map(|_| self.normal()).collect();
         with_coefficients(&zero, &coefficients)
     }
 }
 
 /// All coefficients, core after core.
-pub fn coefficients(train: &TensorTrain) -> Vec<f64> {
+pub fn coefficients(train: &Network) -> Vec<f64> {
     train.cores.iter().flat_map(|core| core.data.clone()).collect()
 }
 
 /// The train of the same shape with other coefficients.
-pub fn with_coefficients(train: &TensorTrain, coefficients: &[f64]) -> TensorTrain {
+pub fn with_coefficients(train: &Network, coefficients: &[f64]) -> Network {
     let mut rest = coefficients.iter().copied();
     let mut train = train.clone();
     train.cores.iter_mut().flat_map(|core| &mut core.data).zip(&mut rest).for_each(|(v, c)| *v = c);
@@ -104,7 +104,7 @@ pub fn random_setting(seed: u64, sizes: Sizes) -> Setting {
     }
 }
 
-/// U, N x q^d, with the index order of [`TensorTrain::to_dense`].
+/// U, N x q^d, with the index order of [`Network::to_dense`].
 pub fn dense_features(x: &DMatrix<f64>, degree: usize) -> DMatrix<f64> {
     let q = x.ncols();
     DMatrix::from_fn(x.nrows(), q.pow(degree as u32), |t, c| {
@@ -118,7 +118,7 @@ pub fn indices(c: usize, q: usize, degree: usize) -> impl Iterator<Item = usize>
 }
 
 /// B, q^d x l.
-pub fn dense_matrix(train: &TensorTrain) -> DMatrix<f64> {
+pub fn dense_matrix(train: &Network) -> DMatrix<f64> {
     let dense = train.to_dense();
     DMatrix::from_column_slice(dense.len() / train.outputs(), train.outputs(), &dense)
 }

@@ -1,10 +1,10 @@
 //! Starts whose end cores vanish where the direct solution does: found by pairs of subspaces, round by round.
 
-use super::super::direct::Judge;
+use super::super::direct::DirectFit;
 use super::super::subspaces::{Polynomial, Subspace};
 use super::super::{SolveError, als, quartic};
 use super::{Candidate, ENOUGH, EXACT, GROWN, NEGLIGIBLE, RACE_RIDGE, SMALL, Track};
-use crate::tt::{Core, TensorTrain};
+use crate::network::{Core, Network};
 use std::collections::HashSet;
 
 /// Starts of the search for subspaces, per start of the race and rank above one, and how many of those found are paired.
@@ -17,7 +17,10 @@ const BLURRED: f64 = 0.1;
 
 impl Track<'_, '_> {
     /// Starts whose end cores vanish where the direct solution does.
-    pub(super) fn start_from_subspaces(&mut self, judge: &Judge) -> Result<Option<Candidate>, SolveError> {
+    pub(super) fn start_from_subspaces(
+        &mut self,
+        judge: &DirectFit,
+    ) -> Result<Option<Candidate>, SolveError> {
         if self.options.degree > GROWN {
             return Ok(None);
         }
@@ -34,7 +37,7 @@ impl Track<'_, '_> {
             let tries = if exact { PATIENCE * rank } else { rank };
             let mut found: Vec<(usize, Subspace)> = Vec::new();
             let mut tried = HashSet::new();
-            let mut rest: Vec<(f64, TensorTrain)> = Vec::new();
+            let mut rest: Vec<(f64, Network)> = Vec::new();
             let mut descents = 0;
             for round in 0..SUBSPACES * (rank - 1) {
                 for turn in 0..self.options.restarts {
@@ -92,13 +95,13 @@ impl Track<'_, '_> {
     }
 
     /// A train with the forms of two subspaces at its ends and the middle that fits best, for one output.
-    fn between(&mut self, first: &Subspace, last: &Subspace, judge: &Judge) -> Option<TensorTrain> {
+    fn between(&mut self, first: &Subspace, last: &Subspace, judge: &DirectFit) -> Option<Network> {
         let (first, last) = (first.forms(), last.forms());
         let (q, rank) = first.shape();
         let mut train = if self.options.degree == 4 {
             quartic::between(&first, &last, &self.x, &self.y, judge.variance.max(NEGLIGIBLE))?
         } else {
-            let mut train = TensorTrain::zeros(1, q, &[rank, rank]);
+            let mut train = Network::zeros(1, q, &[rank, rank]);
             train.cores[0] = Core::from_unfolding(1, q, rank, &first);
             train.cores[2] = Core::from_unfolding(rank, q, 1, &last.transpose());
             als::update(&mut train, 1, &self.sketch, RACE_RIDGE, &mut self.normal);
@@ -109,7 +112,7 @@ impl Track<'_, '_> {
     }
 
     /// A train of a rank with the forms of one subspace at its end, the rest random and adapted to them.
-    fn ending_with(&mut self, last: &Subspace, rank: usize) -> TensorTrain {
+    fn ending_with(&mut self, last: &Subspace, rank: usize) -> Network {
         let mut ranks = self.ranks(rank);
         let end = ranks.len();
         ranks[end - 1] = rank;

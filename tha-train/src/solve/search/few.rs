@@ -9,9 +9,9 @@ use super::super::directions::{self, Directions};
 use super::super::frame::{Entered, change_slices};
 use super::super::log::StepKind;
 use super::super::normal::Rows;
-use super::super::{Options, Problem, SolveError};
+use super::super::{Problem, SolveError, SolveParams};
 use super::{Candidate, HASTY, SAME, SMALL, Track, race};
-use crate::tt::TensorTrain;
+use crate::network::Network;
 use nalgebra::DMatrix;
 use std::ops::ControlFlow::{self, Break, Continue};
 
@@ -108,7 +108,7 @@ impl Track<'_, '_> {
     }
 
     /// The best train that sees x through the columns of `basis`.
-    fn race_on(&mut self, rows: &Problem, basis: &DMatrix<f64>) -> Result<TensorTrain, SolveError> {
+    fn race_on(&mut self, rows: &Problem, basis: &DMatrix<f64>) -> Result<Network, SolveError> {
         let z = Entered::new(rows.x, basis);
         let few = Problem { x: &z, y: rows.y };
         let judge = direct::judge(&few, self.options.degree, JUDGE);
@@ -117,7 +117,7 @@ impl Track<'_, '_> {
             None => Rows::new(&few, 1),
         };
         let seed = self.options.seed.wrapping_add(self.starts as u64);
-        let options = Options { restarts: RESTARTS, seed, ..self.options.clone() };
+        let options = SolveParams { restarts: RESTARTS, seed, ..self.options.clone() };
         let race = race(&few, &rows, judge.as_ref(), &options, self.log)?;
         // While directions are missing, the residual is not noise and tells nothing of the rank.
         let told = judge.is_some_and(|judge| judge.variance <= SMALL);

@@ -2,7 +2,7 @@
 
 use super::super::SolveError;
 use super::{Candidate, NEGLIGIBLE, Track};
-use crate::tt::TensorTrain;
+use crate::network::Network;
 
 impl Track<'_, '_> {
     /// The best of several trains of rank one, widened step by step until that no longer pays or the residual is beyond
@@ -32,8 +32,8 @@ impl Track<'_, '_> {
     }
 
     /// The train with wider bonds, the new entries small and random.
-    fn widened(&mut self, train: &TensorTrain, ranks: &[usize]) -> TensorTrain {
-        let mut wide = TensorTrain::zeros(self.outputs, train.q(), ranks);
+    fn widened(&mut self, train: &Network, ranks: &[usize]) -> Network {
+        let mut wide = Network::zeros(self.outputs, train.q(), ranks);
         for (to, from) in wide.cores.iter_mut().zip(&train.cores) {
             let square: f64 = from.data.iter().map(|v| v * v).sum();
             let size = 0.1 * (square / from.data.len() as f64).sqrt();

@@ -13,13 +13,13 @@ mod grown;
 
 use super::als;
 use super::count::{dimension, useful_ranks};
-use super::direct::Judge;
+use super::direct::DirectFit;
 use super::levenberg::Descent;
 use super::log::{Log, Step, StepKind};
 use super::normal::{NormalEquations, Rows};
 use super::reduce::Spectrum;
-use super::{Options, Problem, SolveError};
-use crate::tt::{Normal, TensorTrain};
+use super::{Problem, SolveError, SolveParams};
+use crate::network::{Network, Normal};
 use nalgebra::DMatrix;
 use std::ops::ControlFlow;
 
@@ -49,7 +49,7 @@ const PATIENT: (usize, f64) = (100, 0.999);
 /// A train of the race and its squared residual on the sketch.
 #[derive(Clone)]
 pub(super) struct Candidate {
-    pub(super) train: TensorTrain,
+    pub(super) train: Network,
     pub(super) loss: f64,
     pub(super) dimension: usize,
 }
@@ -80,8 +80,8 @@ struct Track<'a, 'b> {
     x: DMatrix<f64>,
     y: DMatrix<f64>,
     all: &'a Rows<'a>,
-    judge: Option<&'a Judge>,
-    options: &'a Options,
+    judge: Option<&'a DirectFit>,
+    options: &'a SolveParams,
     descent: Descent,
     normal: NormalEquations,
     draws: Normal,
@@ -97,8 +97,8 @@ struct Track<'a, 'b> {
 pub(super) fn race<'a, 'b>(
     problem: &'a Problem<'a>,
     all: &'a Rows,
-    judge: Option<&'a Judge>,
-    options: &'a Options,
+    judge: Option<&'a DirectFit>,
+    options: &'a SolveParams,
     log: &'a mut Log<'b>,
 ) -> Result<Race, SolveError> {
     let (q, outputs, cap) = (problem.x.ncols(), problem.y.ncols(), options.max_rank);
@@ -119,7 +119,7 @@ pub(super) fn race<'a, 'b>(
         all,
         judge,
         options,
-        descent: Descent::new(TensorTrain::zeros(outputs, q, &[])),
+        descent: Descent::new(Network::zeros(outputs, q, &[])),
         normal: NormalEquations::default(),
         draws: Normal::new(options.seed),
         outputs,
@@ -225,8 +225,8 @@ impl Track<'_, '_> {
     }
 
     /// A random train whose values are somewhat smaller than the outputs.
-    fn random(&mut self, ranks: &[usize]) -> TensorTrain {
-        let mut train = TensorTrain::random(self.outputs, self.x.ncols(), ranks, &mut self.draws);
+    fn random(&mut self, ranks: &[usize]) -> Network {
+        let mut train = Network::random(self.outputs, self.x.ncols(), ranks, &mut self.draws);
         let values = train.evaluate(&self.x);
         let size = (values.norm_squared() / values.len() as f64).sqrt();
         train.scale(0.3 / size.max(f64::MIN_POSITIVE));
@@ -235,7 +235,7 @@ impl Track<'_, '_> {
     }
 
     /// Descends from `train`, then reduces the rank for as long as the loss stays compatible.
-    fn come_down(&mut self, train: TensorTrain, level: usize) -> Result<Option<Candidate>, SolveError> {
+    fn come_down(&mut self, train: Network, level: usize) -> Result<Option<Candidate>, SolveError> {
         let mut candidate = self.start(train, level)?;
         if self.nearly(&candidate) {
             // Not there yet, but too close to give up at the usual pace.
@@ -304,13 +304,13 @@ impl Track<'_, '_> {
         })
     }
 
-    fn start(&mut self, train: TensorTrain, level: usize) -> Result<Candidate, SolveError> {
+    fn start(&mut self, train: Network, level: usize) -> Result<Candidate, SolveError> {
         self.starts += 1;
         self.descended(train, StepKind::Start(self.starts - 1), level, HASTY)
     }
 
     /// The train cut to `ranks`, the cores in the middle refitted.
-    fn reduced(&mut self, train: &TensorTrain, ranks: &[usize]) -> Option<TensorTrain> {
+    fn reduced(&mut self, train: &Network, ranks: &[usize]) -> Option<Network> {
         let mut train = train.clone();
         for bond in (1..train.degree()).rev() {
             if ranks[bond - 1] < train.cores[bond].left {
@@ -327,7 +327,7 @@ impl Track<'_, '_> {
     /// Descends on the sketch until the progress is slow.
     fn descended(
         &mut self,
-        train: TensorTrain,
+        train: Network,
         kind: StepKind,
         level: usize,
         (steps, pace): (usize, f64),
@@ -412,7 +412,7 @@ fn sampled<'a>(problem: &'a Problem, stride: usize) -> (Rows<'a>, DMatrix<f64>, 
 }
 
 /// The direct solution has enough dimensions more to tell a good fit from an accident.
-fn telling(judge: &Judge, dimension: usize) -> bool {
+fn telling(judge: &DirectFit, dimension: usize) -> bool {
     TELLING * judge.dimension.saturating_sub(dimension) >= judge.dimension
 }
 

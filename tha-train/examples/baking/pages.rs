@@ -1,8 +1,8 @@
 //! The study on paper: `baking.md` and its plots. Every sentence with a number in it is made from the rows.
 
-use super::{Plan, Row};
-use crate::report::{Lines, SERIES, Series, dark_rules, lines};
+use crate::study::{Plan, Row};
 use std::fmt::Write;
+use tha_train::report::{Lines, SERIES, Series, dark_rules, lines};
 
 /// Something of a row.
 type Value = fn(&Row) -> f64;

@@ -4,11 +4,11 @@
 //! orthonormal (left q) x right unfoldings) make the last core carry the norm; rounding cuts each bond in that form,
 //! which is optimal in the Frobenius norm of B bond by bond.
 
-use super::{Core, TensorTrain};
+use super::{Core, Network};
 use crate::linalg::{qr, svd};
 use nalgebra::DMatrix;
 
-impl TensorTrain {
+impl Network {
     /// Makes every core but the last left-orthogonal. The tensor stays the same; a bond wider than its unfolding
     /// shrinks.
     pub fn orthogonalize_left(&mut self) {

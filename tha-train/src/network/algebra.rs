@@ -1,9 +1,9 @@
 //! Sums, scalings, inner products, masks and the dense tensor of a train.
 
-use super::{Core, TensorTrain};
+use super::{Core, Network};
 use nalgebra::DMatrix;
 
-impl TensorTrain {
+impl Network {
     /// The sum of two trains of equal degree, q and outputs; ranks add.
     ///
     /// # Panics

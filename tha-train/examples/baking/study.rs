@@ -6,16 +6,12 @@
 //! the full model's prediction, so that systems can be averaged. `cargo run --release -p tha-train --example baking`
 //! runs it and writes `docs/baking.md`.
 
-mod pages;
-
-pub use pages::{markdown, plots};
-
-use crate::analysis::{self, Analysis, Setting};
-use crate::ensemble::{self, Combine, Strategy, Watch};
-use crate::fit::{self, FitError, Judge};
-use crate::solve::{self, Silent};
-use crate::synth::{self, Kind, SynthError};
 use tha_core::RangePolicy;
+use tha_train::analysis::{self, Analysis, Setting};
+use tha_train::ensemble::{self, Combine, Strategy, Watch};
+use tha_train::fit::{self, FitError, Validation};
+use tha_train::solve::{self, Silent};
+use tha_train::synth::{self, Kind, SynthError};
 
 /// What is varied, and the system it is tried on.
 #[derive(Clone, Debug)]
@@ -109,11 +105,12 @@ impl Watch for Unseen {}
 /// Runs a plan; `progress` is told about every row.
 pub fn run(plan: &Plan, mut progress: impl FnMut(&Row)) -> Result<Vec<Row>, StudyError> {
     let mut rows = Vec::new();
-    let solve = solve::Options { degree: plan.degree, max_rank: plan.rank + 1, ..solve::Options::default() };
-    let options = fit::Options { memory: plan.memory, solve, refit: true, range: RangePolicy::Pass };
+    let solve =
+        solve::SolveParams { degree: plan.degree, max_rank: plan.rank + 1, ..solve::SolveParams::default() };
+    let options = fit::FitParams { memory: plan.memory, solve, refit: true, range: RangePolicy::Pass };
     for &correlation in &plan.correlations {
         for &seed in &plan.seeds {
-            let data = synth::generate(&synth::Options {
+            let data = synth::generate(&synth::SynthParams {
                 channels: plan.inputs,
                 outputs: 1,
                 memory: plan.memory,
@@ -122,23 +119,23 @@ pub fn run(plan: &Plan, mut progress: impl FnMut(&Row)) -> Result<Vec<Row>, Stud
                 samples: plan.samples,
                 correlation,
                 seed,
-                ..synth::Options::new(Kind::Volterra)
+                ..synth::SynthParams::new(Kind::Volterra)
             })?;
-            let full = fit::fit(&data.train, Judge::End(0.2), &options, &Silent)?.model;
+            let full = fit::fit(&data.train, Validation::End(0.2), &options, &Silent)?.model;
             for &(heads, size) in &plan.ensembles {
-                let wanted = ensemble::Options {
+                let wanted = ensemble::EnsembleParams {
                     heads: Some(heads),
                     subset_size: size,
                     strategy: Strategy::Random,
                     combine: Combine::Average,
-                    ..ensemble::Options::default()
+                    ..ensemble::EnsembleParams::default()
                 };
-                let fitted = ensemble::fit(&data.train, Judge::End(0.2), &options, &wanted, &Unseen)?;
+                let fitted = ensemble::fit(&data.train, Validation::End(0.2), &options, &wanted, &Unseen)?;
                 let model = fitted.fit.model;
                 let setting = Setting::from_models(&full, &model, &data.train)?;
                 let a = analysis::analyze(
                     &setting,
-                    &analysis::Options { steps: false, ..analysis::Options::default() },
+                    &analysis::AnalysisParams { steps: false, ..analysis::AnalysisParams::default() },
                 );
                 let unit = setting.full.evaluate(&setting.x).norm() / (setting.x.nrows() as f64).sqrt();
                 let row = Row {

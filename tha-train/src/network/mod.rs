@@ -1,7 +1,7 @@
 //! Tensor trains: the cores V1..Vd of the paper's appendix B and the algebra on them.
 //!
 //! B(j, i1..id) = V1(j, i1, :) V2(:, i2, :) ... Vd(:, id), with r_0 = l outputs and r_d = 1. The q^d entries of B
-//! are never formed, except by [`TensorTrain::to_dense`] for tests.
+//! are never formed, except by [`Network::to_dense`] for tests.
 
 mod algebra;
 mod contract;
@@ -61,12 +61,12 @@ impl Core {
 
 /// Cores V1..Vd; neighbouring bonds agree, the last right bond is 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct TensorTrain {
+pub struct Network {
     /// The cores, first to last.
     pub cores: Vec<Core>,
 }
 
-impl TensorTrain {
+impl Network {
     /// A train of zeros with `outputs` outputs and the given inner ranks r_1..r_{d-1}; its degree is one more than
     /// their number.
     pub fn zeros(outputs: usize, q: usize, ranks: &[usize]) -> Self {

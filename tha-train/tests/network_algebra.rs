@@ -2,15 +2,15 @@
 
 use nalgebra::DMatrix;
 use proptest::prelude::*;
-use tha_train::tt::TensorTrain;
+use tha_train::network::Network;
 
 fn shape() -> impl Strategy<Value = (usize, usize, Vec<usize>)> {
     (1usize..4, 1usize..5, prop::collection::vec(1usize..4, 0..4))
 }
 
 /// A train of the given shape filled from a list of numbers.
-fn filled(outputs: usize, q: usize, ranks: &[usize], values: &[f64]) -> TensorTrain {
-    let mut train = TensorTrain::zeros(outputs, q, ranks);
+fn filled(outputs: usize, q: usize, ranks: &[usize], values: &[f64]) -> Network {
+    let mut train = Network::zeros(outputs, q, ranks);
     let entries = train.cores.iter_mut().flat_map(|core| &mut core.data);
     entries.zip(values.iter().cycle()).for_each(|(to, from)| *to = *from);
     train

@@ -4,7 +4,7 @@
 //! They are rounded to f32 first and the fit sees the rounded values, so that the device, which has only those,
 //! computes with exactly the numbers the model was fitted with.
 
-use super::{DataError, Dataset};
+use crate::data::{DataError, Dataset};
 use nalgebra::DMatrix;
 
 /// The map of an input from physical to standardised values.
@@ -146,8 +146,8 @@ pub fn eating_offset(values: impl Iterator<Item = f64> + Clone) -> Option<(f64, 
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::counting;
     use super::*;
+    use crate::data::tests::counting;
 
     fn scaled(values: Vec<f64>) -> (InputMap, OutputMap) {
         let mut data = counting(&[values.len()]);

@@ -4,7 +4,7 @@
 //! Rows are taken in blocks of [`BLOCK`]; a block is a pure function of its rows, so the result does not depend on
 //! the number of threads.
 
-use super::{Core, Features, TensorTrain};
+use super::{Core, Features, Network};
 use crate::linalg::{columns, columns_mut, set_product};
 use nalgebra::DMatrix;
 use rayon::prelude::*;
@@ -28,7 +28,7 @@ pub(crate) struct Contraction {
 
 impl Contraction {
     /// Contracts rows `x` (column-major, `rows` x q) with the unfolded cores.
-    pub(crate) fn new(train: &TensorTrain, unfolded: &[DMatrix<f64>], x: &[f64], rows: usize) -> Self {
+    pub(crate) fn new(train: &Network, unfolded: &[DMatrix<f64>], x: &[f64], rows: usize) -> Self {
         let values = core_values(unfolded, x, rows);
         let right = right_vectors(train, &values, rows);
         let outputs = train.outputs();
@@ -70,7 +70,7 @@ fn core_values(unfolded: &[DMatrix<f64>], x: &[f64], rows: usize) -> Vec<Vec<f64
     unfolded.iter().map(value).collect()
 }
 
-fn right_vectors(train: &TensorTrain, values: &[Vec<f64>], rows: usize) -> Vec<Vec<f64>> {
+fn right_vectors(train: &Network, values: &[Vec<f64>], rows: usize) -> Vec<Vec<f64>> {
     let mut right = vec![vec![1.0; rows]];
     for (core, value) in train.cores.iter().zip(values).rev() {
         let mut next = vec![0.0; rows * core.left];
@@ -92,17 +92,12 @@ fn add_hadamard(to: &mut [f64], a: &[f64], b: &[f64]) {
 }
 
 /// The values of a train on one block, rows x l column-major.
-pub(crate) fn evaluate_block(
-    train: &TensorTrain,
-    unfolded: &[DMatrix<f64>],
-    x: &[f64],
-    rows: usize,
-) -> Vec<f64> {
+pub(crate) fn evaluate_block(train: &Network, unfolded: &[DMatrix<f64>], x: &[f64], rows: usize) -> Vec<f64> {
     let values = core_values(unfolded, x, rows);
     right_vectors(train, &values, rows).swap_remove(0)
 }
 
-impl TensorTrain {
+impl Network {
     /// The values y_t, N x l, for rows x_t of q entries, the first of which is one.
     ///
     /// # Panics

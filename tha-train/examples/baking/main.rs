@@ -1,8 +1,12 @@
 //! The baking study: `cargo run --release -p tha-train --example baking [FOLDER]` writes `baking.md` and its plots into
 //! a folder (`docs` unless told).
 
+mod pages;
+mod study;
+
+use pages::{markdown, plots};
 use std::path::PathBuf;
-use tha_train::study::{Plan, markdown, plots, run};
+use study::{Plan, run};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder: PathBuf = std::env::args().nth(1).unwrap_or_else(|| "docs".into()).into();

@@ -2,8 +2,9 @@
 //!
 //! They are M times as large as the recording, so they are made when they are read.
 
-use super::{Dataset, InputMap, Scaling};
-use crate::tt::Features;
+use super::{InputMap, Scaling};
+use crate::data::Dataset;
+use crate::network::Features;
 use nalgebra::DMatrix;
 
 /// Standardised lag windows, the first column 1, and outputs of some rows of a data set.
@@ -109,9 +110,9 @@ impl Features for Subset<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::counting;
     use super::super::{InputMap, OutputMap};
     use super::*;
+    use crate::data::tests::counting;
 
     #[test]
     fn lag_major_windows_inside_records() {
