@@ -5,9 +5,10 @@
 
 use super::SolveError;
 use super::als::{pass_left, pass_right};
-use super::local::{Covariance, Local};
+use super::local::Local;
 use super::log::{Log, Step, StepKind};
 use super::normal::Rows;
+use super::precondition::Covariance;
 use crate::network::Network;
 
 /// How far to go.

@@ -13,9 +13,10 @@
 //! one on differences between lags, the heavier the later. Of these coordinates the directions that occur in the data are kept.
 
 use super::choose::Settings;
+use super::entered::{Entered, product};
 use super::{Problem, SolveError};
-use crate::linalg::{add_product, set_product, symmetric_eigen, view, view_mut};
-use crate::network::{Core, Features, Network, WHOLE};
+use crate::linalg::{add_product, symmetric_eigen, view, view_mut};
+use crate::network::{Core, Network};
 use nalgebra::{DMatrix, DVector};
 
 const FLOOR: f64 = 1e-3;
@@ -168,71 +169,6 @@ impl Frame {
     }
 }
 
-/// Rows in other coordinates: kept where they are few, else made when they are read.
-#[derive(Debug)]
-pub(super) struct Entered<'a> {
-    x: &'a dyn Features,
-    map: &'a DMatrix<f64>,
-    /// The map only scales.
-    diagonal: bool,
-    whole: Option<DMatrix<f64>>,
-}
-
-impl<'a> Entered<'a> {
-    /// x' = map^T x for every row.
-    pub(super) fn new(x: &'a dyn Features, map: &'a DMatrix<f64>) -> Self {
-        let off = |j: usize| map.column(j).iter().enumerate().all(|(i, v)| i == j || *v == 0.0);
-        let diagonal = map.is_square() && (0..map.ncols()).all(off);
-        let mut entered = Self { x, map, diagonal, whole: None };
-        if x.nrows() * map.ncols() <= WHOLE {
-            let mut whole = DMatrix::zeros(x.nrows(), map.ncols());
-            for (start, part) in x.parts() {
-                whole.rows_mut(start, part.nrows()).copy_from(&entered.enter(part));
-            }
-            entered.whole = Some(whole);
-        }
-        entered
-    }
-
-    fn enter(&self, mut x: DMatrix<f64>) -> DMatrix<f64> {
-        if !self.diagonal {
-            return product(&x, self.map);
-        }
-        x.column_iter_mut().enumerate().for_each(|(j, mut column)| column *= self.map[(j, j)]);
-        x
-    }
-}
-
-impl Features for Entered<'_> {
-    fn nrows(&self) -> usize {
-        self.x.nrows()
-    }
-
-    fn ncols(&self) -> usize {
-        self.map.ncols()
-    }
-
-    fn select_rows(&self, rows: &[usize]) -> DMatrix<f64> {
-        match &self.whole {
-            Some(whole) => whole.select_rows(rows),
-            None => self.enter(self.x.select_rows(rows)),
-        }
-    }
-
-    fn rows(&self, start: usize, count: usize) -> DMatrix<f64> {
-        match &self.whole {
-            Some(whole) => whole.rows(start, count).into_owned(),
-            None => self.enter(self.x.rows(start, count)),
-        }
-    }
-}
-
-fn product(x: &DMatrix<f64>, map: &DMatrix<f64>) -> DMatrix<f64> {
-    let mut product = DMatrix::zeros(x.nrows(), map.ncols());
-    set_product(view_mut(&mut product), view(x), view(map));
-    product
-}
-
 /// Root-mean-square of the outputs, or one where all are zero.
 pub(super) fn unit_of(y: &DMatrix<f64>) -> f64 {
     let unit = (y.norm_squared() / y.len().max(1) as f64).sqrt();
@@ -259,7 +195,7 @@ pub(super) fn change_slices(train: &Network, map: &DMatrix<f64>) -> Network {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::Normal;
+    use crate::network::{Features, Normal};
 
     /// Two inputs, three lags.
     fn rows() -> (DMatrix<f64>, DMatrix<f64>) {
@@ -284,7 +220,7 @@ mod tests {
             let entered = frame.enter_train(&train);
             assert!((entered.evaluate(&inside) * frame.scale - train.evaluate(&x)).norm() < 1e-9);
             assert!((outputs * frame.scale - &y).norm() < 1e-9);
-            let read = Entered { whole: None, ..frame.enter(&problem).0 };
+            let read = frame.enter(&problem).0.read();
             assert!((read.rows(7, 40) - inside.rows(7, 40)).norm() < 1e-12);
             assert!((read.select_rows(&[9, 2]) - inside.select_rows(&[9, 2])).norm() < 1e-12);
             let back = frame.leave(&entered);

@@ -5,11 +5,10 @@
 //! in blocks; neither the design nor its Gram matrix exists. Where moments stand for the rows, the points of the moments are
 //! the one block, and what is summed over rows is weighed by their metric.
 
-use super::SolveError;
+use super::around::{gathered, predicted, spread};
 use super::normal::{Block, Rows, in_order};
-use crate::linalg::{
-    add_gram_lower, add_product, columns, columns_mut, set_product, symmetric_eigen, view, view_mut,
-};
+use super::precondition::{Covariance, Preconditioner};
+use crate::linalg::{add_gram_lower, add_product, columns, columns_mut, set_product, view, view_mut};
 use crate::network::{Contraction, Network, unfold};
 use nalgebra::DMatrix;
 use std::borrow::Cow;
@@ -18,21 +17,6 @@ use std::borrow::Cow;
 const GROUP: usize = 8;
 /// Conjugate gradients end when the squared residual has fallen to this part.
 const PRECISION: f64 = 1e-5;
-
-/// Eigenvalues and eigenvectors of X^T X.
-pub(super) struct Covariance {
-    values: Vec<f64>,
-    vectors: DMatrix<f64>,
-}
-
-impl Covariance {
-    /// Of the matrix X^T X.
-    pub(super) fn new(second: &DMatrix<f64>) -> Result<Self, SolveError> {
-        let (values, vectors) =
-            symmetric_eigen(second).ok_or(SolveError::Numerical { what: "covariance of x" })?;
-        Ok(Self { values: values.into_iter().map(|v| v.max(0.0)).collect(), vectors })
-    }
-}
 
 /// The least-squares problem of one core.
 pub(super) struct Local<'a> {
@@ -148,7 +132,8 @@ impl<'a> Local<'a> {
         let before = self.loss + ridge * core.norm_squared();
         let rhs = &self.gradient - ridge * &core;
         let start = rhs.norm_squared();
-        let Some(precondition) = Preconditioner::new(covariance, self, ridge) else {
+        let Some(precondition) = Preconditioner::new(covariance, &self.coupling, self.rows.count, ridge)
+        else {
             return (before, before);
         };
         let mut delta = DMatrix::zeros(core.nrows(), core.ncols());
@@ -230,94 +215,6 @@ fn add_coupling(coupling: &mut DMatrix<f64>, rows: &Rows, x: &DMatrix<f64>, mut 
     }
 }
 
-/// (S (x) C + ridge)^-1, S the covariance of x and C / N the coupling of a local problem.
-struct Preconditioner<'a> {
-    covariance: &'a Covariance,
-    vectors: DMatrix<f64>,
-    /// 1 / (S_i C_j + ridge).
-    weights: DMatrix<f64>,
-}
-
-impl<'a> Preconditioner<'a> {
-    fn new(covariance: &'a Covariance, local: &Local<'_>, ridge: f64) -> Option<Self> {
-        let (values, vectors) = symmetric_eigen(&local.coupling)?;
-        let count = local.rows.count.max(1) as f64;
-        let (s, c) = (&covariance.values, values);
-        let floor = ridge.max(1e-13 * s.last()? * c.last()? / count).max(f64::MIN_POSITIVE);
-        let weights =
-            DMatrix::from_fn(s.len(), c.len(), |i, j| (s[i] * c[j].max(0.0) / count + floor).recip());
-        Some(Self { covariance, vectors, weights })
-    }
-
-    fn apply(&self, v: &DMatrix<f64>) -> DMatrix<f64> {
-        let mut result = DMatrix::zeros(v.nrows(), v.ncols());
-        let width = self.vectors.nrows();
-        for start in (0..v.ncols()).step_by(width) {
-            let part = v.columns(start, width).into_owned();
-            let mut turned = product(&transposed_product(&self.covariance.vectors, &part), &self.vectors);
-            turned.component_mul_assign(&self.weights);
-            let mut back = DMatrix::zeros(v.nrows(), width);
-            let right = product(&self.covariance.vectors, &turned);
-            set_product(view_mut(&mut back), view(&right), view(&self.vectors).transpose());
-            result.columns_mut(start, width).copy_from(&back);
-        }
-        result
-    }
-}
-
-fn product(a: &DMatrix<f64>, b: &DMatrix<f64>) -> DMatrix<f64> {
-    let mut c = DMatrix::zeros(a.nrows(), b.ncols());
-    set_product(view_mut(&mut c), view(a), view(b));
-    c
-}
-
-fn transposed_product(a: &DMatrix<f64>, b: &DMatrix<f64>) -> DMatrix<f64> {
-    let mut c = DMatrix::zeros(a.ncols(), b.ncols());
-    set_product(view_mut(&mut c), view(a).transpose(), view(b));
-    c
-}
-
-/// sum_a L(j, a) t_a for every output, rows x l.
-fn predicted(left: &[f64], inner: &[f64], n: usize, outputs: usize) -> Vec<f64> {
-    let mut prediction = vec![0.0; n * outputs];
-    for (to, left) in prediction.chunks_exact_mut(n).zip(left.chunks_exact(inner.len())) {
-        to_sum(to, left, inner, n);
-    }
-    prediction
-}
-
-/// sum_j L(j, a) v_j for every a, rows x a; `left` empty is the identity.
-fn gathered(left: &[f64], values: Vec<f64>, n: usize, a: usize) -> Vec<f64> {
-    if left.is_empty() {
-        return values;
-    }
-    let mut sums = vec![0.0; n * a];
-    for (left, value) in left.chunks_exact(n * a).zip(values.chunks_exact(n)) {
-        for (to, left) in sums.chunks_exact_mut(n).zip(left.chunks_exact(n)) {
-            to.iter_mut().zip(left.iter().zip(value)).for_each(|(to, (l, v))| *to += l * v);
-        }
-    }
-    sums
-}
-
-/// s_a R_b, rows x (a b).
-fn spread(sums: &[f64], right: &[f64], n: usize, (a, b): (usize, usize)) -> Vec<f64> {
-    let mut values = vec![0.0; n * a * b];
-    for (to, sum) in values.chunks_exact_mut(n * b).zip(sums.chunks_exact(n)) {
-        for (to, right) in to.chunks_exact_mut(n).zip(right.chunks_exact(n)) {
-            to.iter_mut().zip(sum.iter().zip(right)).for_each(|(to, (s, r))| *to = s * r);
-        }
-    }
-    values
-}
-
-/// Adds the sum over columns of products of two rows x a blocks.
-fn to_sum(to: &mut [f64], left: &[f64], inner: &[f64], n: usize) {
-    for (left, inner) in left.chunks_exact(n).zip(inner.chunks_exact(n)) {
-        to.iter_mut().zip(left.iter().zip(inner)).for_each(|(to, (l, i))| *to += l * i);
-    }
-}
-
 #[cfg(test)]
 pub(super) mod tests {
     use super::super::Problem;
@@ -380,19 +277,5 @@ pub(super) mod tests {
                 assert!((after / direct - 1.0).abs() < 1e-8, "the loss it says is the loss it has");
             }
         }
-    }
-
-    #[test]
-    fn the_preconditioner_is_exact_where_moments_are_independent() {
-        // Of a linear network nothing stands left or right of the core: one step is enough.
-        let (x, y) = problem(3, 100, 6, 1);
-        let covariance = Covariance::new(&(x.transpose() * &x)).unwrap();
-        let problem = Problem { x: &x, y: &y };
-        let rows = Rows::new(&problem, 1);
-        let mut train = Network::zeros(1, 6, &[]);
-        Local::new(&train, 0, &rows).descend(&mut train, &covariance, 2.0, 1);
-        let normal = x.transpose() * &x + DMatrix::identity(6, 6) * 2.0;
-        let wanted = normal.lu().solve(&(x.transpose() * &y)).unwrap();
-        assert!((DMatrix::from_column_slice(6, 1, &train.cores[0].data) - wanted).norm() < 1e-12);
     }
 }

@@ -6,12 +6,14 @@
 //! cap. Everything is deterministic: the same problem, options and seed give the same bits for any number of threads.
 
 mod als;
+mod around;
 mod canonical;
 mod choose;
 mod conjugate;
 mod count;
 mod direct;
 mod directions;
+mod entered;
 mod error;
 mod exact;
 mod frame;
@@ -23,6 +25,7 @@ mod mvmals;
 mod normal;
 mod options;
 mod path;
+mod precondition;
 mod quartic;
 mod reduce;
 mod search;

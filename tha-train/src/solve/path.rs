@@ -8,10 +8,11 @@ use super::choose::Settings;
 use super::count::monomials;
 use super::direct::{self, Monomials};
 use super::frame::{Frame, unit_of};
-use super::local::Covariance;
+
 use super::log::Log;
 use super::moments::{Moments, Sums};
 use super::normal::Rows;
+use super::precondition::Covariance;
 use super::{Problem, SolveError, SolveParams};
 use crate::linalg::{add_gram_lower, view, view_mut};
 use crate::network::{Features, Network, Normal};

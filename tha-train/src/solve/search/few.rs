@@ -6,7 +6,8 @@
 use super::super::count::dimension;
 use super::super::direct;
 use super::super::directions::{self, Directions};
-use super::super::frame::{Entered, change_slices};
+use super::super::entered::Entered;
+use super::super::frame::change_slices;
 use super::super::log::StepKind;
 use super::super::normal::Rows;
 use super::super::{Problem, SolveError, SolveParams};
