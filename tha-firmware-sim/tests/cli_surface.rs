@@ -36,7 +36,7 @@ fn every_command_explains_itself_and_refuses_in_one_line() {
 #[test]
 fn version_completions_and_manual_page() {
     let version = said(&sim("--version").stdout);
-    assert_eq!(version.trim_end(), format!("tha-firmware-sim {}", tha_train::cli::surface::VERSION));
+    assert_eq!(version.trim_end(), format!("tha-firmware-sim {}", tha_train::VERSION));
     assert!(said(&sim("completions bash").stdout).contains("cortex-m4f"));
     assert!(said(&sim("man").stdout).contains("tha\\-firmware\\-sim\\-faults(1)"));
     let object: serde_json::Value = serde_json::from_slice(&sim("man --json").stdout).unwrap();

@@ -123,7 +123,7 @@ impl<'a> Checkpoint<'a> {
         if let Some(name) = names.find(|name| identity.get(*name) != found.get(*name)) {
             let text = |identity: &Identity| identity.get(name).cloned().unwrap_or_else(|| "nothing".into());
             return Err(checkpoint.refuse(format!(
-                "it belongs to a run with {name} {}, this one has {}; use another folder",
+                "it belongs to a run with `{name}` {}, this one has {}; use another folder",
                 text(&found),
                 text(&identity)
             )));
@@ -198,7 +198,7 @@ mod tests {
 
     impl Folder {
         fn new() -> Self {
-            let identity = identity(&counting(&[20]), Validation::Folds(3), [("--max-rank", "3".to_owned())]);
+            let identity = identity(&counting(&[20]), Validation::Folds(3), [("max_rank", "3".to_owned())]);
             Self { place: tempfile::tempdir().unwrap(), identity, warnings: Mutex::default() }
         }
 
@@ -317,11 +317,11 @@ mod tests {
         let folder = Folder::new();
         folder.open();
         folder.open();
-        for name in ["--max-rank", "data", "validation on", "program", "processor"] {
+        for name in ["max_rank", "data", "validation on", "program", "processor"] {
             let mut other = folder.identity.clone();
             let before = other.insert(name.into(), "another".into()).unwrap();
             let error = Checkpoint::open(folder.place.path(), other, |_| {}).err().unwrap().to_string();
-            let expected = format!("it belongs to a run with {name} {before}, this one has another; ");
+            let expected = format!("it belongs to a run with `{name}` {before}, this one has another; ");
             assert!(error.contains(&expected) && !error.contains('\n'), "{error}");
         }
         assert_eq!(folder.warning(), None);

@@ -1,12 +1,11 @@
 //! Identifies nonlinear dynamic systems from recorded inputs and outputs as Volterra tensor networks.
 
-// They panic where nobody listens; `cli::surface::note` and `output::print` do not.
+// They panic where nobody listens.
 #![deny(clippy::print_stderr, clippy::print_stdout)]
 
 pub mod analysis;
 pub mod bound;
 mod checkpoint;
-pub mod cli;
 pub mod data;
 pub mod ensemble;
 pub mod export;
@@ -23,3 +22,6 @@ pub mod solve;
 pub mod stage;
 pub mod synth;
 pub mod tune;
+
+/// Version and, in a checkout, commit.
+pub const VERSION: &str = env!("THA_VERSION");

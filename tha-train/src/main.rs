@@ -1,7 +1,12 @@
 //! The `tha-train` command line.
 
+// They panic where nobody listens; what `tha_cli` prints with does not.
+#![deny(clippy::print_stderr, clippy::print_stdout)]
+
+mod commands;
+
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    tha_train::cli::main()
+    commands::main()
 }

@@ -144,8 +144,14 @@ impl Staging {
         self.guard = None;
         for (mut content, path) in std::mem::take(&mut self.streams) {
             let Some(path) = path else {
-                print(|out| io::copy(&mut content, out).map(drop))?;
-                continue;
+                let mut out = io::stdout().lock();
+                match io::copy(&mut content, &mut out).and_then(|_| out.flush()) {
+                    // A reader that hangs up early is no failure.
+                    Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                        return Err(OutputError::new(Path::new("standard output"), &error));
+                    }
+                    _ => continue,
+                }
             };
             let opened = OpenOptions::new().write(true).open(&path);
             opened
@@ -166,15 +172,22 @@ impl Drop for Staging {
     }
 }
 
-/// Writes to standard output. A reader that hangs up early is no failure.
-pub fn print(content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), OutputError> {
-    let mut out = io::stdout().lock();
-    match content(&mut out).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(OutputError::new(Path::new("standard output"), &error))
-        }
-        _ => Ok(()),
+/// Writes texts under their names into a folder, all or nothing; gives their paths.
+pub fn write_folder(
+    folder: &Path,
+    files: &[(String, String)],
+    force: bool,
+) -> Result<Vec<String>, OutputError> {
+    let mut staging = Staging::among_others(force);
+    staging.folder(folder)?;
+    let mut paths = Vec::new();
+    for (name, text) in files {
+        let path = folder.join(name);
+        staging.write(&path, |to| to.write_all(text.as_bytes()))?;
+        paths.push(path.display().to_string());
     }
+    staging.commit()?;
+    Ok(paths)
 }
 
 /// Says early that a file cannot be written, before hours of work go into it: because of its place, because the command
@@ -215,7 +228,7 @@ fn check_replaceable(path: &Path, file: &Path, kind: Kind, force: bool) -> Resul
         return Ok(());
     }
     let reason =
-        "it is there and is no earlier output of this kind; give another name, or --force to replace it";
+        "it is there and is no earlier output of this kind; give another name, or `force` to replace it";
     Err(OutputError::because(path, reason))
 }
 

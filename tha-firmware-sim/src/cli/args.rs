@@ -4,8 +4,8 @@ use crate::model_file::ModelFile;
 use clap::Args;
 use std::error::Error;
 use std::path::PathBuf;
-use tha_train::cli::surface::DataArgs;
-use tha_train::data::Dataset;
+use tha_cli::DataArgs;
+use tha_train::data::{Dataset, Source};
 
 /// A model and a recording.
 #[derive(Args, Clone, Debug)]
@@ -21,7 +21,8 @@ impl Files {
     /// Reads the model and the columns of the data that it needs.
     pub fn read(&self, with_outputs: bool) -> Result<(ModelFile, Dataset), Box<dyn Error>> {
         let model = ModelFile::read(&self.model)?;
-        let data = self.data.source()?.read(&model.batch().columns(with_outputs))?;
+        let data = Source::given(&self.data.data, &self.data.u, &self.data.y)?
+            .read(&model.batch().columns(with_outputs))?;
         data.check_memory(model.shape().memory)?;
         Ok((model, data))
     }

@@ -1,13 +1,12 @@
 //! `tha-firmware-sim boards`: which boards a model fits.
 
 use super::Answer;
-use super::table::table;
 use crate::boards::{self, BOARDS, Board, Fit};
 use crate::emulator::{self, EmulatorError, Processor, Setting};
 use crate::model_file::ModelFile;
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use tha_train::cli::surface::{Speech, summary};
+use tha_cli::{Speech, summary, table};
 
 /// Show common boards, and whether a model fits them: flash, RAM, samples per second.
 ///

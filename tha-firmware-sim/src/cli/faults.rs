@@ -2,10 +2,9 @@
 
 use super::Answer;
 use super::args::Files;
-use super::table::table;
 use crate::faults::{self, Summary};
 use serde_json::json;
-use tha_train::cli::surface::{Speech, summary};
+use tha_cli::{Speech, summary, table};
 
 /// Inject faults into a recording, the power and the flash, and see what the device does.
 ///

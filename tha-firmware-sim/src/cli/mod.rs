@@ -5,17 +5,17 @@ mod boards;
 mod faults;
 mod run;
 mod soak;
-mod table;
 mod watch;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::error::Error;
 use std::process::ExitCode;
-use tha_train::cli::surface;
+use tha_cli::{CompletionsArgs, ManArgs, completions, man, say};
+use tha_train::output;
 
 /// Replays recordings through tha-core, on the host and on emulated Cortex-M boards, against the batch prediction.
 #[derive(Parser, Debug)]
-#[command(name = "tha-firmware-sim", version = surface::VERSION, max_term_width = 110, after_help = EXAMPLES)]
+#[command(name = "tha-firmware-sim", version = tha_train::VERSION, max_term_width = 110, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -36,11 +36,11 @@ enum Command {
     Watch(watch::Args),
     Soak(soak::Args),
     #[command(after_help = "Example:\n  tha-firmware-sim completions zsh > ~/.zfunc/_tha-firmware-sim")]
-    Completions(surface::CompletionsArgs),
+    Completions(CompletionsArgs),
     #[command(
         after_help = "Examples:\n  tha-firmware-sim man | man -l -\n  tha-firmware-sim man --out ~/.local/share/man/man1"
     )]
-    Man(surface::ManArgs),
+    Man(ManArgs),
 }
 
 /// What to do first.
@@ -51,11 +51,11 @@ type Answer = Result<bool, Box<dyn Error>>;
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
-    surface::main(FIRST_STEPS, |cli: Cli| match run(cli.command) {
+    tha_cli::main(FIRST_STEPS, |cli: Cli| match run(cli.command) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            surface::say(error);
+            say(error);
             ExitCode::from(2)
         }
     })
@@ -69,11 +69,11 @@ fn run(command: Command) -> Answer {
         Command::Watch(args) => watch::run(&args),
         Command::Soak(args) => soak::run(&args),
         Command::Completions(args) => {
-            surface::completions(&args, Cli::command());
+            completions(&args, Cli::command());
             Ok(true)
         }
         Command::Man(args) => {
-            surface::man(&args, Cli::command())?;
+            man(&args, Cli::command(), output::write_folder)?;
             Ok(true)
         }
     }

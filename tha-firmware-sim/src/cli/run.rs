@@ -2,14 +2,13 @@
 
 use super::Answer;
 use super::args::Files;
-use super::table::table;
 use crate::boards;
 use crate::emulator::Processor;
 use crate::model_file::ModelFile;
 use crate::replay::{self, Report, Target};
 use serde_json::{Value, json};
 use std::fmt::Write;
-use tha_train::cli::surface::{Speech, note, summary};
+use tha_cli::{Speech, note, summary, table};
 
 /// Replay a recording sample by sample and compare it with the f64 batch prediction.
 ///

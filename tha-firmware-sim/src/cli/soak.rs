@@ -7,7 +7,7 @@ use crate::soak::{SoakReport, soak};
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use tha_train::cli::surface::{Speech, note, summary};
+use tha_cli::{Speech, note, summary};
 
 /// Stream random samples with random resets, swaps and NaN, and compare every output with the batch.
 ///

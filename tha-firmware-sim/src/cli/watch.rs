@@ -7,8 +7,7 @@ use crate::watch::{Playback, screen};
 use serde_json::{Value, json};
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
-use tha_train::cli::surface::{Speech, summary};
-use tha_train::output;
+use tha_cli::{Speech, print, summary};
 
 /// Watch a recording run: measured and predicted curves, flags, shares of the heads, running error.
 ///
@@ -39,7 +38,7 @@ pub(super) fn run(args: &Args) -> Answer {
         while playback.step() {}
         summary(args.speech, &object(&playback), String::new);
     } else if args.plain || !std::io::stdout().is_terminal() {
-        output::print(|out| plain(&mut playback, args.speed, out))?;
+        print(|out| plain(&mut playback, args.speed, out))?;
     } else {
         screen::show(&mut playback, args.speed.unwrap_or(50.0))
             .map_err(|error| format!("the terminal cannot be used: {error}; try --plain"))?;

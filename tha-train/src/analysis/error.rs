@@ -5,7 +5,7 @@
 pub enum AnalysisError {
     /// Different memory or degree.
     #[error(
-        "the full model has {what} {full}, the ensemble {ensemble}; fit both with the same --memory and --degree"
+        "the full model has {what} {full}, the ensemble {ensemble}; fit both with the same `memory` and `degree`"
     )]
     Shape {
         /// Which number differs.
@@ -24,7 +24,7 @@ pub enum AnalysisError {
         name: String,
     },
     /// The ensemble does not predict every output of the full model.
-    #[error("the full model has {full} outputs, the ensemble {ensemble}; fit both with the same --outputs")]
+    #[error("the full model has {full} outputs, the ensemble {ensemble}; fit both with the same `outputs`")]
     Outputs {
         /// In the full model.
         full: usize,

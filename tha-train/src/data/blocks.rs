@@ -28,7 +28,7 @@ impl Split {
             train.extend(&rows[first..boundary]);
             validation.extend(&rows[boundary..end]);
         }
-        Self { train, validation }.checked(data, "another --val-fraction")
+        Self { train, validation }.checked(data, "another `val_fraction`")
     }
 
     /// The given rows, in order, in `count` contiguous blocks of nearly equal length; each split validates on one of them.
@@ -38,7 +38,7 @@ impl Split {
             .map(|k| {
                 let block = bound(k)..bound(k + 1);
                 let train = rows[..block.start].iter().chain(&rows[block.end..]).copied().collect();
-                Self { train, validation: rows[block].to_vec() }.checked(data, "fewer --folds")
+                Self { train, validation: rows[block].to_vec() }.checked(data, "fewer `folds`")
             })
             .collect()
     }
@@ -75,7 +75,7 @@ impl Split {
         Err(DataError::Split {
             origin: data.origin.clone(),
             finding: format!(
-                "no sample is left for {empty}; use a longer recording, a smaller --memory or {remedy}"
+                "no sample is left for {empty}; use a longer recording, a smaller `memory` or {remedy}"
             ),
         })
     }

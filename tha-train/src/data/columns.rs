@@ -51,11 +51,11 @@ impl Columns {
         }
         let chosen = match self {
             Self::Patterns { inputs, outputs } => {
-                let inputs = matching(header, record, inputs, "input", "--inputs")?;
-                let outputs = matching(header, record, outputs, "output", "--outputs")?;
+                let inputs = matching(header, record, inputs, "input", "`inputs`")?;
+                let outputs = matching(header, record, outputs, "output", "`outputs`")?;
                 if let Some(&both) = inputs.iter().find(|column| outputs.contains(column)) {
                     return Err(format!(
-                        "column '{}' is chosen as input and as output; narrow --inputs or --outputs",
+                        "column '{}' is chosen as input and as output; narrow `inputs` or `outputs`",
                         header[both]
                     ));
                 }
@@ -186,7 +186,7 @@ mod tests {
         let refuse = |columns: Columns, header: &str| columns.choose(&names(header)).unwrap_err();
         assert!(refuse(Columns::default(), "u1,y1,u1").contains("two columns are named 'u1'"));
         assert!(refuse(Columns::default(), "a,y1").contains("no input column"));
-        assert!(refuse(Columns::default(), "u1,b").contains("--outputs"));
+        assert!(refuse(Columns::default(), "u1,b").contains("`outputs`"));
         let both = Columns::Patterns { inputs: names("*"), outputs: names("y*") };
         assert!(refuse(both, "u1,y1").contains("as input and as output"));
         let named = Columns::Named { inputs: names("u1,u9"), outputs: vec![] };

@@ -12,7 +12,7 @@ pub enum DataError {
         reason: String,
     },
     /// The file extension is none of the known ones.
-    #[error("{path}: unknown kind of data file; use .csv or .npz, or --u FILE.npy --y FILE.npy")]
+    #[error("{path}: unknown kind of data file; use .csv or .npz, or .npy arrays as `u` and `y`")]
     UnknownKind {
         /// The file.
         path: String,
@@ -98,7 +98,7 @@ pub enum DataError {
     /// Fewer samples than memory.
     #[error(
         "{origin}: the longest record has {longest} samples, fewer than the memory of {memory}; \
-         use a longer recording or a smaller --memory"
+         use a longer recording or a smaller `memory`"
     )]
     TooShort {
         /// The file.

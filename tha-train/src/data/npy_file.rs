@@ -235,12 +235,12 @@ fn names(columns: &Columns, u: &Table, y: Option<&Table>) -> Result<(Vec<String>
     };
     let outputs = || {
         y.ok_or_else(|| {
-            "no array 'y'; the outputs are needed here: add it to the archive, or give --y".to_owned()
+            "no array 'y'; the outputs are needed here: add it to the archive, or give `y`".to_owned()
         })
     };
     match columns {
         Columns::Patterns { .. } if *columns != Columns::default() => {
-            Err("arrays have no column names; leave --inputs and --outputs out".into())
+            Err("arrays have no column names; leave `inputs` and `outputs` out".into())
         }
         Columns::Patterns { .. } => match outputs()? {
             y if y.values.ncols() == 0 => Err("array 'y' is empty; expected samples x outputs".into()),

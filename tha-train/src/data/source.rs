@@ -32,6 +32,18 @@ impl Source {
         }
     }
 
+    /// The file `data`, or the arrays `u` and `y` where there is no such file.
+    pub fn given(
+        data: &Option<PathBuf>,
+        u: &Option<PathBuf>,
+        y: &Option<PathBuf>,
+    ) -> Result<Self, DataError> {
+        match (data, u) {
+            (None, Some(u)) => Ok(Self::Npy { u: u.clone(), y: y.clone() }),
+            (data, _) => Self::from_path(data.as_deref().unwrap_or(Path::new(""))),
+        }
+    }
+
     /// Reads the chosen columns.
     pub fn read(&self, columns: &Columns) -> Result<Dataset, DataError> {
         match self {

@@ -33,8 +33,8 @@ pub(super) fn for_weights(
     });
     let stacked = (stacked.sum::<f64>() / all.square.max(f64::MIN_POSITIVE)).sqrt();
     let (mine, other, name) = match combine {
-        Combine::Stack => (stacked, averaged, "--combine average"),
-        _ => (averaged, stacked, "--combine stack"),
+        Combine::Stack => (stacked, averaged, "`combine` average"),
+        _ => (averaged, stacked, "`combine` stack"),
     };
     let mut better = Vec::new();
     // Where the held-out samples do not pay for more, stacking gives the average's weights.
@@ -45,7 +45,7 @@ pub(super) fn for_weights(
     if let Some(full) = full_model(material, options, watch)
         && full < 0.98 * mine
     {
-        better.push(format!("the full model (without --heads) {full:.4}"));
+        better.push(format!("the full model (without `heads`) {full:.4}"));
     }
     say(mine, &better)
 }
@@ -61,7 +61,7 @@ pub(super) fn for_additive(
     say(
         mine,
         &full
-            .map(|full| format!("the full model (without --heads) {full:.4}"))
+            .map(|full| format!("the full model (without `heads`) {full:.4}"))
             .into_iter()
             .collect::<Vec<_>>(),
     )

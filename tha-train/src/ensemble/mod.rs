@@ -98,7 +98,7 @@ pub fn fit(
     data.check_memory(options.memory)?;
     ensemble.check(data)?;
     if matches!(judge, Validation::Folds(_)) && ensemble.adds() {
-        let reason = "additive heads are chosen on one validation part; leave out --folds";
+        let reason = "additive heads are chosen on one validation part; leave out `folds`";
         return Err(FitError::Combination { reason });
     }
     ensemble.check_size(data, options)?;

@@ -59,30 +59,30 @@ impl EnsembleParams {
             };
             return match subsets.iter().position(|subset| !good(subset)) {
                 Some(k) => {
-                    refuse("--subsets", format!("list {}", k + 1), format!("distinct inputs of the {p}"))
+                    refuse("subsets", format!("list {}", k + 1), format!("distinct inputs of the {p}"))
                 }
-                None if subsets.is_empty() => refuse("--subsets", "no list".into(), "at least one".into()),
+                None if subsets.is_empty() => refuse("subsets", "no list".into(), "at least one".into()),
                 None => Ok(()),
             };
         }
         if !(1..=p).contains(&self.subset_size) {
-            return refuse("--subset-size", self.subset_size.to_string(), format!("1 to the {p} inputs"));
+            return refuse("subset_size", self.subset_size.to_string(), format!("1 to the {p} inputs"));
         }
         if self.strategy == Strategy::PerOutput && self.combine != Combine::Additive {
-            let reason = "--subsets per-output adds its heads up; use --combine additive, or leave it out";
+            let reason = "`subsets` per-output adds its heads up; use `combine` additive, or leave it out";
             return Err(FitError::Combination { reason });
         }
         match self.heads {
             Some(count) if self.strategy == Strategy::PerOutput => {
-                refuse("--heads", count.to_string(), "none: --subsets per-output makes one per output".into())
+                refuse("heads", count.to_string(), "none: `subsets` per-output makes one per output".into())
             }
             None if self.strategy == Strategy::PerOutput => Ok(()),
-            Some(0) => refuse("--heads", "0".into(), "at least 1".into()),
+            Some(0) => refuse("heads", "0".into(), "at least 1".into()),
             Some(count) if count > usize::from(u16::MAX) => {
-                refuse("--heads", count.to_string(), format!("at most {}", u16::MAX))
+                refuse("heads", count.to_string(), format!("at most {}", u16::MAX))
             }
             None if self.strategy != Strategy::Covering => {
-                refuse("--heads", "nothing".into(), "a number, or --subsets covering, which finds it".into())
+                refuse("heads", "nothing".into(), "a number, or `subsets` covering, which finds it".into())
             }
             _ => Ok(()),
         }
@@ -99,7 +99,7 @@ impl EnsembleParams {
         if matches!(self.strategy, Strategy::Weighted | Strategy::Adaptive) {
             let q = (data.inputs.len() * options.memory) as f64 + 1.0;
             let bytes = 8.0 * relevance::NUMBERS * q * (q + data.len().min(relevance::ROWS) as f64);
-            let remedy = "use --subsets random, fewer inputs or a smaller --memory";
+            let remedy = "use `subsets` random, fewer inputs or a smaller `memory`";
             host::check_room("the relevance of all inputs", bytes, remedy)?;
         }
         options.check_size(data, size, count.min(rayon::current_num_threads()))
@@ -133,19 +133,19 @@ impl EnsembleParams {
             ranks,
         } = &options.solve;
         let settings = [
-            ("--memory", memory.to_string()),
-            ("--degree", degree.to_string()),
-            ("--max-rank", max_rank.to_string()),
-            ("--tol", tolerance.to_string()),
-            ("--solver", format!("{solver:?}")),
-            ("--ridge", format!("{ridge:?}")),
-            ("--decay", format!("{decay:?}")),
-            ("--restarts", restarts.to_string()),
-            ("--seed", seed.to_string()),
-            ("--heads", format!("{:?}", self.heads)),
-            ("--subset-size", self.subset_size.to_string()),
-            ("--subsets", format!("{:?}", self.strategy)),
-            ("--combine", format!("{:?}", self.combine)),
+            ("memory", memory.to_string()),
+            ("degree", degree.to_string()),
+            ("max_rank", max_rank.to_string()),
+            ("tolerance", tolerance.to_string()),
+            ("solver", format!("{solver:?}")),
+            ("ridge", format!("{ridge:?}")),
+            ("decay", format!("{decay:?}")),
+            ("restarts", restarts.to_string()),
+            ("seed", seed.to_string()),
+            ("heads", format!("{:?}", self.heads)),
+            ("subset_size", self.subset_size.to_string()),
+            ("subsets", format!("{:?}", self.strategy)),
+            ("combine", format!("{:?}", self.combine)),
             ("sweeps", sweeps.to_string()),
             ("ranks", format!("{ranks:?}")),
         ];
@@ -174,8 +174,8 @@ impl EnsembleParams {
                 let tuple = options.solve.degree.min(size);
                 if subsets::choose(p, tuple) > subsets::TUPLE_LIMIT {
                     return Err(FitError::Option {
-                        option: "--subsets covering",
-                        found: format!("{} sets of {tuple} inputs", subsets::choose(p, tuple)),
+                        option: "subsets",
+                        found: format!("covering {} sets of {tuple} inputs", subsets::choose(p, tuple)),
                         expected: format!(
                             "at most {}; use random, weighted or adaptive",
                             subsets::TUPLE_LIMIT
@@ -185,9 +185,9 @@ impl EnsembleParams {
                 let (found, fraction) = subsets::covering(p, size, tuple, count, &mut draws);
                 if self.heads.is_none() && fraction < 1.0 {
                     return Err(FitError::Option {
-                        option: "--subsets covering",
-                        found: format!("more than {} heads", found.len()),
-                        expected: "--heads for a partial covering, or a larger --subset-size".into(),
+                        option: "subsets",
+                        found: format!("covering by more than {} heads", found.len()),
+                        expected: "`heads` for a partial covering, or a larger `subset_size`".into(),
                     });
                 }
                 found

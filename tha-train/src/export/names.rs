@@ -5,7 +5,7 @@
 
 /// A name that the exported files cannot have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{name}' {meaning}; choose another name, such as --name {name}_model")]
+#[error("'{name}' {meaning}; choose another, such as `name` {name}_model")]
 pub struct ReservedName {
     /// The identifier.
     pub name: String,
@@ -111,7 +111,8 @@ mod tests {
             let said = identifier(name).unwrap_err().to_string();
             let name = name.to_lowercase();
             assert!(
-                said.starts_with(&format!("'{name}' ")) && said.contains(&format!("--name {name}_model"))
+                said.starts_with(&format!("'{name}' "))
+                    && said.contains(&format!("such as `name` {name}_model"))
             );
             identifier(&format!("{name}_model")).unwrap();
         }

@@ -8,7 +8,7 @@ use crate::solve::SolveError;
 #[derive(Debug, thiserror::Error)]
 pub enum FitError {
     /// An option out of range.
-    #[error("{option}: {found} is out of range; expected {expected}")]
+    #[error("`{option}`: {found} is out of range; expected {expected}")]
     Option {
         /// The option.
         option: &'static str,
@@ -48,7 +48,7 @@ pub enum FitError {
     },
     /// Budgets that not even one head fits.
     #[error(
-        "no head fits the budget: the smallest model takes {flash} bytes and {macs} multiply-accumulates; raise the budget, or lower --max-rank, --memory or --subset-size"
+        "no head fits the budget: the smallest model takes {flash} bytes and {macs} multiply-accumulates; raise the budget, or lower `max_rank`, `memory` or `subset_size`"
     )]
     Budget {
         /// Bytes of the smallest model.
@@ -60,7 +60,7 @@ pub enum FitError {
     #[error("{0}")]
     Model(String),
     /// The observer asked to stop.
-    #[error("interrupted; no incomplete file was left")]
+    #[error("stopped before the fit was complete")]
     Stopped,
 }
 

@@ -51,15 +51,15 @@ impl FitParams {
         let refuse =
             |option, found: String, expected: String| Err(FitError::Option { option, found, expected });
         if self.memory == 0 || self.memory > MEMORY_LIMIT {
-            return refuse("--memory", self.memory.to_string(), format!("1 to {MEMORY_LIMIT}"));
+            return refuse("memory", self.memory.to_string(), format!("1 to {MEMORY_LIMIT}"));
         }
         self.solve.check()?;
         match judge {
             Validation::End(fraction) if !(fraction > 0.0 && fraction < 1.0) => {
-                refuse("--val-fraction", fraction.to_string(), "a part between 0 and 1".into())
+                refuse("val_fraction", fraction.to_string(), "a part between 0 and 1".into())
             }
             Validation::Folds(count) if !(2..=FOLD_LIMIT).contains(&count) => {
-                refuse("--folds", count.to_string(), format!("2 to {FOLD_LIMIT}"))
+                refuse("folds", count.to_string(), format!("2 to {FOLD_LIMIT}"))
             }
             _ => Ok(()),
         }
@@ -102,14 +102,14 @@ impl FitParams {
             (
                 "fitting this many samples",
                 samples * (PER_SAMPLE + PER_OUTPUT * l) + at_once * (kept + whole),
-                "use fewer samples, inputs or --threads, or a smaller --memory",
+                "use fewer samples, inputs or `threads`, or a smaller `memory`",
             ),
             (
                 "the covariance of all inputs and lags",
                 at_once * squares,
-                "use fewer inputs, a smaller --memory, or heads of few inputs (--heads, --subset-size)",
+                "use fewer inputs, a smaller `memory`, or heads of few inputs (`heads`, `subset_size`)",
             ),
-            ("the model", parameters, "use a smaller --max-rank, --memory or --degree"),
+            ("the model", parameters, "use a smaller `max_rank`, `memory` or `degree`"),
         ] {
             host::check_room(what, 8.0 * numbers, remedy)?;
         }

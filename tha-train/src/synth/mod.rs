@@ -78,23 +78,23 @@ impl SynthParams {
     fn check(&self) -> Result<(), SynthError> {
         let refuse = |option, found: String, expected| Err(SynthError { option, found, expected });
         for (option, value, limit) in [
-            ("--channels", self.channels, 10_000),
-            ("--outputs", self.outputs, 10_000),
-            ("--memory", self.memory, 10_000),
-            ("--degree", self.degree, 16),
-            ("--rank", self.rank, 1000),
-            ("--samples", self.samples, 100_000_000),
-            ("--test-samples", self.test_samples, 100_000_000),
+            ("channels", self.channels, 10_000),
+            ("outputs", self.outputs, 10_000),
+            ("memory", self.memory, 10_000),
+            ("degree", self.degree, 16),
+            ("rank", self.rank, 1000),
+            ("samples", self.samples, 100_000_000),
+            ("test_samples", self.test_samples, 100_000_000),
         ] {
             if value == 0 || value > limit {
                 return refuse(option, value.to_string(), format!("1 to {limit}"));
             }
         }
         if !(0.0..1.0).contains(&self.correlation) {
-            return refuse("--correlation", self.correlation.to_string(), "0 to below 1".into());
+            return refuse("correlation", self.correlation.to_string(), "0 to below 1".into());
         }
         if !(self.noise >= 0.0 && self.noise.is_finite()) {
-            return refuse("--noise", self.noise.to_string(), "0 or more".into());
+            return refuse("noise", self.noise.to_string(), "0 or more".into());
         }
         self.check_size()
     }
@@ -110,7 +110,7 @@ impl SynthParams {
             }
             _ => 0.0,
         };
-        for (option, numbers) in [("--samples", samples), ("--rank", network)] {
+        for (option, numbers) in [("samples", samples), ("rank", network)] {
             // The channels, and their copies while they are made.
             let needed = 3.0 * 8.0 * numbers;
             if needed > available as f64 {
@@ -125,7 +125,7 @@ impl SynthParams {
 
 /// An option that makes no sense.
 #[derive(Debug, thiserror::Error)]
-#[error("{option}: {found} is out of range; expected {expected}")]
+#[error("`{option}`: {found} is out of range; expected {expected}")]
 pub struct SynthError {
     /// The option.
     pub option: &'static str,

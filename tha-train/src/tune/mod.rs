@@ -168,8 +168,8 @@ fn check(data: &Dataset, judge: Validation<'_>, options: &TuneParams) -> Result<
         let constant = |column: &Vec<f64>| rows.iter().all(|&row| column[row] == column[rows[0]]);
         if data.y.iter().all(constant) {
             let finding = format!(
-                "in the {name} {} constant, so no setting can be judged; hold out samples where they change (--val, \
-                 --val-fraction, --folds), or choose other --outputs",
+                "in the {name} {} constant, so no setting can be judged; hold out samples where they change (`val`, \
+                 `val_fraction`, `folds`), or choose other `outputs`",
                 match &data.outputs[..] {
                     [only] => format!("the output '{only}' is"),
                     all => format!("the outputs {} are", listed(all)),
@@ -179,11 +179,7 @@ fn check(data: &Dataset, judge: Validation<'_>, options: &TuneParams) -> Result<
         }
     }
     if options.trials == Some(0) {
-        return Err(FitError::Option {
-            option: "--trials",
-            found: "0".into(),
-            expected: "at least 1".into(),
-        });
+        return Err(FitError::Option { option: "trials", found: "0".into(), expected: "at least 1".into() });
     }
     Ok(())
 }
@@ -194,9 +190,9 @@ fn identity(data: &Dataset, judge: Validation<'_>, options: &TuneParams) -> Iden
     let budget = |budget: Option<usize>| budget.map_or_else(|| "none".into(), |budget| budget.to_string());
     let settings = [
         ("command", "tune".to_owned()),
-        ("--seed", options.seed.to_string()),
-        ("--budget-flash", budget(options.budget_flash)),
-        ("--budget-macs", budget(options.budget_macs)),
+        ("seed", options.seed.to_string()),
+        ("budget_flash", budget(options.budget_flash)),
+        ("budget_macs", budget(options.budget_macs)),
     ];
     checkpoint::identity(data, judge, settings)
 }

@@ -218,13 +218,13 @@ fn hint((setting, trial): &(Setting, Trial), pool: &Pool<'_>) -> Option<String> 
     let options = pool.options;
     let mut wider = Vec::new();
     if pool.memories.last() == Some(&setting.memory) {
-        wider.push(format!("--max-memory {}", 2 * setting.memory));
+        wider.push(format!("`max_memory` {}", 2 * setting.memory));
     }
     if setting.degree == options.max_degree {
-        wider.push(format!("--max-degree {}", setting.degree + 1));
+        wider.push(format!("`max_degree` {}", setting.degree + 1));
     }
     if setting.degree > 1 && trial.rank() == options.max_rank {
-        wider.push(format!("--max-rank {}", 2 * options.max_rank));
+        wider.push(format!("`max_rank` {}", 2 * options.max_rank));
     }
     (!wider.is_empty())
         .then(|| format!("the least error lies at a limit of the search; try {}", wider.join(" ")))

@@ -1,4 +1,4 @@
-//! One setting of `fit`: how it is named, what it costs, how it is fitted and which options ask for it.
+//! One setting of `fit`: how it is named, what it costs and how it is fitted.
 
 use crate::ensemble::{self, Combine, Strategy};
 use crate::fit;
@@ -77,24 +77,6 @@ impl Setting {
         };
         fit::FitParams { memory: self.memory, solve, refit, range: RangePolicy::Pass }
     }
-
-    /// What `fit` is to be told, without data and output.
-    pub fn arguments(&self) -> Vec<String> {
-        let mut list = vec![
-            ("--memory", self.memory.to_string()),
-            ("--degree", self.degree.to_string()),
-            ("--max-rank", self.max_rank.to_string()),
-        ];
-        if let Some(heads) = &self.heads {
-            list.push(match heads.count {
-                Some(count) => ("--heads", count.to_string()),
-                None => ("--subsets", "covering".into()),
-            });
-            list.push(("--subset-size", heads.subset_size.to_string()));
-            list.push(("--combine", heads.combine_name().into()));
-        }
-        list.into_iter().flat_map(|(name, value)| [name.to_owned(), value]).collect()
-    }
 }
 
 impl Heads {
@@ -156,16 +138,12 @@ mod tests {
     fn names_options_and_work() {
         let full = Setting { memory: 4, degree: 3, max_rank: 2, heads: None };
         assert_eq!(full.key(), "m4-d3-r2");
-        assert_eq!(full.arguments().join(" "), "--memory 4 --degree 3 --max-rank 2");
         // q = 9: 1 x 9 x 2 + 2 x 9 x 2 + 2 x 9 x 1.
         assert_eq!(full.parameters(2, 1, 2), 72);
         let heads = Heads { count: None, subset_size: 4, combine: Combine::Additive };
         assert_eq!(heads.expected(12, 2), 1.5 * 66.0 / 6.0);
         let covering = Setting { heads: Some(heads), ..full.clone() };
         assert_eq!(covering.key(), "m4-d3-r2-cover-s4-additive");
-        assert!(
-            covering.arguments().join(" ").ends_with("--subsets covering --subset-size 4 --combine additive")
-        );
         assert_eq!(covering.to_string(), "memory 4, degree 3, rank 2, covering heads of 4 inputs, additive");
     }
 }

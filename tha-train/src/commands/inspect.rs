@@ -1,14 +1,13 @@
 //! `tha-train inspect`: what is in a model file.
 
-use super::args::Speech;
 use super::error::CliError;
-use super::speak::{self, count, figure};
-use crate::model::Model;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::PathBuf;
+use tha_cli::{Speech, count, figure, result, table};
 use tha_core::build::{Head, ModelSpec};
 use tha_core::{Capacities, NonFinitePolicy, RangePolicy};
+use tha_train::model::Model;
 
 /// Show what is in a model file: shape, heads, inputs, ranks, weights, size and cost.
 #[derive(clap::Args, Debug)]
@@ -24,7 +23,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let model = Model::read(&args.model)?;
     let bytes = model.to_bytes()?;
-    speak::result(args.speech.json, &object(&model, &bytes), || words(&model, &bytes));
+    result(args.speech.json, &object(&model, &bytes), || words(&model, &bytes));
     Ok(())
 }
 
@@ -128,13 +127,13 @@ fn words(model: &Model, bytes: &[u8]) -> String {
         let figures = [c.low, c.high, c.offset, c.gain].map(|v| figure(v.into()));
         rows.push([vec![c.name.clone()], figures.to_vec()].concat());
     }
-    text += &speak::table(&rows);
+    text += &table(&rows);
     let mut rows = vec![["output", "offset", "scale", "residual"].map(String::from).to_vec()];
     for c in &spec.outputs {
         let figures = [c.offset, c.scale, c.residual].map(|v| figure(v.into()));
         rows.push([vec![c.name.clone()], figures.to_vec()].concat());
     }
-    let _ = write!(text, "\n{}", speak::table(&rows));
+    let _ = write!(text, "\n{}", table(&rows));
     let mut rows = vec![["head", "weight", "ranks", "inputs"].map(String::from).to_vec()];
     for (k, head) in spec.heads.iter().enumerate() {
         let names: Vec<&str> = head.inputs.iter().map(|&i| spec.inputs[i].name.as_str()).collect();
@@ -142,7 +141,7 @@ fn words(model: &Model, bytes: &[u8]) -> String {
         let ranks: Vec<String> = ranks(head).iter().map(ToString::to_string).collect();
         rows.push(vec![(k + 1).to_string(), figure(head.weight.into()), ranks.join(" "), shown]);
     }
-    let _ = write!(text, "\n{}", speak::table(&rows));
+    let _ = write!(text, "\n{}", table(&rows));
     if spec.heads.len() > 1 {
         let coverage = coverage(spec);
         let seen: Vec<String> = spec

@@ -1,10 +1,7 @@
 //! Ctrl-C. Long work asks [`requested`] and returns; what does not ask is ended after a short grace, or, where it has
-//! something to say first ([`wait_for_me`]), at the second Ctrl-C. An end never comes while [`output::writing`] is held,
-//! and so never in the middle of a file.
+//! something to say first ([`wait_for_me`]), at the second Ctrl-C. An end never comes while a file is being written.
 
-use super::error::CliError;
-use super::surface;
-use crate::output;
+use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -17,16 +14,16 @@ static REQUESTED: AtomicBool = AtomicBool::new(false);
 static WAITING: AtomicBool = AtomicBool::new(false);
 static SAID: AtomicBool = AtomicBool::new(false);
 
-/// Catches Ctrl-C from now on.
-pub(super) fn install() {
-    let handler = || {
+/// Catches Ctrl-C from now on. `writing` waits until no file is half written, and keeps it so.
+pub fn install(writing: fn() -> MutexGuard<'static, ()>) {
+    let handler = move || {
         let first = !REQUESTED.swap(true, Ordering::Relaxed);
         if first && WAITING.load(Ordering::Relaxed) {
-            surface::say("stopping with what is done; Ctrl-C again to end at once");
+            super::say("stopping with what is done; Ctrl-C again to end at once");
             return;
         }
         std::thread::sleep(GRACE);
-        let _not_while_writing = output::writing();
+        let _not_while_writing = writing();
         say();
         std::process::exit(EXIT_CODE.into());
     };
@@ -35,18 +32,18 @@ pub(super) fn install() {
 }
 
 /// From now on the first Ctrl-C only asks: the command ends by itself, with what it has.
-pub(super) fn wait_for_me() {
+pub fn wait_for_me() {
     WAITING.store(true, Ordering::Relaxed);
 }
 
 /// Says once that the command was interrupted: the handler and the command may both come to it.
-pub(super) fn say() {
+pub fn say() {
     if !SAID.swap(true, Ordering::Relaxed) {
-        surface::say(CliError::Interrupted);
+        super::say("interrupted; no incomplete file was left");
     }
 }
 
 /// True once Ctrl-C was pressed.
-pub(super) fn requested() -> bool {
+pub fn requested() -> bool {
     REQUESTED.load(Ordering::Relaxed)
 }

@@ -1,13 +1,13 @@
 //! The stream of the demo: tha-core in f32, sample by sample, against the batch in f64 and against the bits that
 //! `FORMAT.md` prescribes.
 
-use crate::bound::ErrorBound;
-use crate::cli::error::CliError;
-use crate::data::Dataset;
-use crate::model::Model;
-use crate::reference;
+use crate::commands::error::CliError;
 use serde::Serialize;
 use tha_core::{State, push};
+use tha_train::bound::ErrorBound;
+use tha_train::data::Dataset;
+use tha_train::model::Model;
+use tha_train::reference;
 
 /// Room for any model of the demo.
 type Room = State<16, 192, 4096>;

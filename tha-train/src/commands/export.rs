@@ -1,13 +1,12 @@
 //! `tha-train export`: a model as source code for another firmware project.
 
-use super::args::{Replace, Speech};
 use super::error::CliError;
-use super::speak;
-use crate::export::{self, SourceFile};
-use crate::model::Model;
-use crate::output::Staging;
 use serde_json::json;
 use std::path::PathBuf;
+use tha_cli::{Replace, Speech, summary};
+use tha_train::export::{self, SourceFile};
+use tha_train::model::Model;
+use tha_train::output;
 
 /// Write a model as source code to put into a firmware project.
 ///
@@ -51,16 +50,8 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         Language::Rust => vec![export::rust(&name, model.spec(), &model.to_bytes()?)],
         Language::C => export::c(&name, model.spec()).into(),
     };
-    let mut staging = Staging::among_others(args.replace.force);
-    staging.folder(&args.out)?;
-    let mut paths = Vec::new();
-    for file in &files {
-        let path = args.out.join(&file.name);
-        staging.write(&path, |to| to.write_all(file.text.as_bytes()))?;
-        paths.push(path);
-    }
-    staging.commit()?;
-    let files = speak::shown(&paths);
-    speak::summary(args.speech, &json!({ "name": name, "files": files }), || files.join("\n"));
+    let files: Vec<(String, String)> = files.into_iter().map(|file| (file.name, file.text)).collect();
+    let files = output::write_folder(&args.out, &files, args.replace.force)?;
+    summary(args.speech, &json!({ "name": name, "files": files }), || files.join("\n"));
     Ok(())
 }

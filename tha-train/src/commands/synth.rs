@@ -1,12 +1,11 @@
 //! `tha-train synth`: data with a known truth.
 
-use super::args::{Replace, Speech};
 use super::error::CliError;
-use super::speak::{self, count};
-use crate::output::{LISTING, MARK, OutputError, Staging};
-use crate::synth::{self, Kind, SynthParams, Synthetic};
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use tha_cli::{Replace, Speech, count, summary};
+use tha_train::output::{LISTING, MARK, OutputError, Staging};
+use tha_train::synth::{self, Kind, SynthParams, Synthetic};
 
 /// Make data with a known truth: train.csv (with noise), test.csv (without) and truth.json in a directory.
 ///
@@ -103,7 +102,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
 
     files.extend(model.map(|_| "truth.tha"));
     let object = json!({ "out": args.out.display().to_string(), "files": files, "options": options });
-    speak::summary(args.speech, &object, || {
+    summary(args.speech, &object, || {
         let SynthParams { samples, test_samples, channels, outputs, .. } = options;
         let (channels, outputs) = (count(channels, "input"), count(outputs, "output"));
         let (out, files) = (args.out.display(), files.join(", "));

@@ -1,12 +1,12 @@
 //! `tha-train evaluate`: how good a model is on a data file.
 
-use super::args::{DataArgs, Speech, Threads};
+use super::args::{Threads, read};
 use super::error::CliError;
-use super::speak::{self, Progress, figure, out_of_range_in_words};
-use crate::metrics::Metrics;
-use crate::model::{Model, OutOfRange};
 use serde::Serialize;
 use std::path::PathBuf;
+use tha_cli::{DataArgs, Speech, Status, count, figure, result, table};
+use tha_train::metrics::Metrics;
+use tha_train::model::{Model, OutOfRange};
 
 /// Compare a model's prediction with recorded outputs.
 ///
@@ -28,15 +28,15 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     args.threads.apply();
     let model = Model::read(&args.model)?;
-    let data = args.data.source()?.read(&model.columns(true))?;
+    let data = read(&args.data, &model.columns(true))?;
     data.check_memory(model.spec().memory)?;
     let out_of_range = model.out_of_range(&data);
     let warnings = [data.warnings(), out_of_range_in_words(&data.origin, &out_of_range)].concat();
-    let progress = Progress::new(args.speech, warnings);
+    let progress = Status::new(args.speech, warnings);
     let metrics = model.evaluate(&data);
     progress.done();
     let report = Report { metrics: &metrics, out_of_range: &out_of_range };
-    speak::result(args.speech.json, &report, || words(&metrics));
+    result(args.speech.json, &report, || words(&metrics));
     Ok(())
 }
 
@@ -57,5 +57,25 @@ fn words(metrics: &Metrics) -> String {
     }
     rows.push(row("total", [metrics.relative_residual, metrics.rmse, metrics.nrmse, metrics.r2]));
     let left_out = metrics.left_out().map_or_else(String::new, |text| text + "\n");
-    format!("{}{left_out}{} samples scored", speak::table(&rows), metrics.samples)
+    format!("{}{left_out}{} samples scored", table(&rows), metrics.samples)
+}
+
+/// Names in a warning.
+const SHOWN: usize = 8;
+
+/// A warning about the inputs that leave the training range, the worst first; none where none does.
+pub(super) fn out_of_range_in_words(origin: &str, found: &[OutOfRange]) -> Vec<String> {
+    let mut found: Vec<&OutOfRange> = found.iter().collect();
+    found.sort_by(|a, b| b.share.total_cmp(&a.share));
+    let Some(worst) = found.first() else { return Vec::new() };
+    let units = if worst.share > 0.5 { "; are the units those of the training data?" } else { "" };
+    let part =
+        |input: &&OutOfRange| format!("'{}' in {:.2} % of the samples", input.input, 100.0 * input.share);
+    let shown: Vec<String> = found.iter().take(SHOWN).map(part).collect();
+    let more = match found.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let inputs = count(found.len(), "input");
+    vec![format!("{origin}: {inputs} outside of the training range: {}{more}{units}", shown.join(", "))]
 }

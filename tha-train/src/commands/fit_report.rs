@@ -1,12 +1,12 @@
 //! `fit --report`: what happened during the fit, kept for the page.
 
 use super::error::CliError;
-use crate::data::Dataset;
-use crate::fit::Outcome;
-use crate::report::{self, Convergence, Report};
-use crate::solve::Step;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
+use tha_train::data::Dataset;
+use tha_train::fit::Outcome;
+use tha_train::report::{self, Convergence, Report};
+use tha_train::solve::Step;
 
 /// The course of a fit while it runs.
 #[derive(Default)]
@@ -36,7 +36,7 @@ pub(super) fn page(
     course: &Course,
 ) -> Result<String, CliError> {
     let mut seen = course.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let name = |(k, head): (usize, &crate::fit::HeadReport)| {
+    let name = |(k, head): (usize, &tha_train::fit::HeadReport)| {
         Some((format!("{}: {}", k + 1, head.inputs.join(" ")), head.val_residual?))
     };
     seen.heads = outcome.heads.iter().enumerate().filter_map(name).collect();

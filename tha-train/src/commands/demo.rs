@@ -3,27 +3,26 @@
 mod next;
 mod stream;
 
-use super::args::{Replace, Speech, Threads};
-use super::error::CliError;
-use super::interrupt;
-use super::speak::{self, Progress, figure};
+use super::args::Threads;
+use super::error::{CliError, go_on};
 use super::synth::stage;
-use crate::analysis::{self, Analysis, Setting};
-use crate::data::Dataset;
-use crate::ensemble::{self, Combine, Strategy};
-use crate::export::{self, SourceFile};
-use crate::fit::{self, Validation};
-use crate::model::Model;
-use crate::output::{self, LISTING, Staging};
-use crate::report;
-use crate::solve::{self, Observer};
-use crate::synth::{self, Kind, Synthetic};
 use next::Commands;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Instant;
 use stream::Streamed;
+use tha_cli::{Replace, Speech, Status, figure, interrupt, summary, table};
 use tha_core::RangePolicy;
+use tha_train::analysis::{self, Analysis, Setting};
+use tha_train::data::Dataset;
+use tha_train::ensemble::{self, Combine, Strategy};
+use tha_train::export::{self, SourceFile};
+use tha_train::fit::{self, Validation};
+use tha_train::model::Model;
+use tha_train::output::{self, LISTING, Staging};
+use tha_train::report;
+use tha_train::solve::{self, Observer};
+use tha_train::synth::{self, Kind, Synthetic};
 
 /// The whole path on a synthetic sensor array: fit it in four ways, compare, stream the best through the code of the
 /// device, write models, report and source code.
@@ -112,7 +111,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let start = Instant::now();
     args.threads.apply();
     output::check_folder(&args.out, &FILES, args.replace.force)?;
-    let progress = Progress::new(args.speech, Vec::new());
+    let progress = Status::new(args.speech, Vec::new());
     let data = synth::generate(&synth::SynthParams {
         channels: CHANNELS,
         outputs: 2,
@@ -144,7 +143,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         next: commands.next(&args.out, chosen.name),
         seconds: start.elapsed().as_secs_f64(),
     };
-    speak::summary(args.speech, &report, || words(args, &report));
+    summary(args.speech, &report, || words(args, &report));
     Ok(())
 }
 
@@ -159,7 +158,7 @@ fn neighbours() -> Vec<Vec<usize>> {
 }
 
 /// The full model, and three ensembles of heads that see neighbours.
-fn fit_all(seed: u64, data: &Synthetic, progress: &Progress) -> Result<Vec<Candidate>, CliError> {
+fn fit_all(seed: u64, data: &Synthetic, progress: &Status) -> Result<Vec<Candidate>, CliError> {
     let options = |max_rank, restarts| fit::FitParams {
         memory: 4,
         solve: solve::SolveParams { degree: 3, max_rank, restarts, seed, ..solve::SolveParams::default() },
@@ -201,7 +200,7 @@ fn fit_all(seed: u64, data: &Synthetic, progress: &Progress) -> Result<Vec<Candi
 }
 
 /// Compares every ensemble with the full model, which is the first.
-fn analyze(candidates: &mut [Candidate], data: &Dataset, progress: &Progress) -> Result<(), CliError> {
+fn analyze(candidates: &mut [Candidate], data: &Dataset, progress: &Status) -> Result<(), CliError> {
     let Some((full, ensembles)) = candidates.split_first_mut() else { return Ok(()) };
     for ensemble in ensembles {
         progress.now(|| format!("analysing {}", ensemble.name));
@@ -211,9 +210,7 @@ fn analyze(candidates: &mut [Candidate], data: &Dataset, progress: &Progress) ->
             return Err(CliError::Check(format!("{}: {}", ensemble.name, analysis.failures().join("; "))));
         }
         ensemble.analysis = Some(analysis);
-        if interrupt::requested() {
-            return Err(CliError::Interrupted);
-        }
+        go_on()?;
     }
     Ok(())
 }
@@ -236,9 +233,7 @@ fn write(
     let mut sources: Vec<SourceFile> = export::c(chosen.name, chosen.model.spec()).into();
     sources.push(export::rust(chosen.name, chosen.model.spec(), &chosen.bytes));
     let page = page(candidates, best, &data.test);
-    if interrupt::requested() {
-        return Err(CliError::Interrupted);
-    }
+    go_on()?;
     let mut staging = Staging::among_others(args.replace.force);
     staging.folder(&args.out.join(EXPORT))?;
     staging.write(&args.out.join(SUBSETS), |to| Ok(serde_json::to_writer(to, &neighbours())?))?;
@@ -332,7 +327,7 @@ fn words(args: &Args, report: &Report<'_>) -> String {
          at most {:.0} % of the rounding bound away from the batch.\n\n\
          In {folder}: {PAGE} (open it in a browser), {chosen}.tha, {EXPORT}/{chosen}.rs and .c, the data, the other models.\n\n\
          Try next:\n  {}",
-        speak::table(&rows),
+        table(&rows),
         stream.samples,
         (100.0 * stream.bound_used).ceil(),
         report.next.join("\n  "),
@@ -341,7 +336,7 @@ fn words(args: &Args, report: &Report<'_>) -> String {
 
 /// Passes the progress of a fit on, and Ctrl-C back.
 struct Watch<'a> {
-    progress: &'a Progress,
+    progress: &'a Status,
     name: &'static str,
 }
 

@@ -9,25 +9,23 @@ mod export;
 mod fit;
 mod fit_report;
 mod inspect;
-mod interrupt;
 mod predict;
 mod shell;
-mod speak;
 mod subsets;
-pub mod surface;
 mod synth;
 mod tune;
 mod tune_report;
 
-pub use error::CliError;
-
 use clap::{CommandFactory, Parser, Subcommand};
+use error::CliError;
 use std::process::ExitCode;
+use tha_cli::{CompletionsArgs, ManArgs, completions, interrupt, man, say};
+use tha_train::output;
 
 /// Identifies nonlinear dynamic systems from recorded inputs and outputs as Volterra tensor networks, for
 /// microcontrollers.
 #[derive(Parser, Debug)]
-#[command(name = "tha-train", version = surface::VERSION, max_term_width = 110, after_help = EXAMPLES)]
+#[command(name = "tha-train", version = tha_train::VERSION, max_term_width = 110, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -53,28 +51,33 @@ enum Command {
     Synth(synth::Args),
     Demo(demo::Args),
     #[command(after_help = "Example:\n  tha-train completions zsh > ~/.zfunc/_tha-train")]
-    Completions(surface::CompletionsArgs),
+    Completions(CompletionsArgs),
     #[command(
         after_help = "Examples:\n  tha-train man | man -l -\n  tha-train man --out ~/.local/share/man/man1"
     )]
-    Man(surface::ManArgs),
+    Man(ManArgs),
 }
 
 /// What to do first.
 const FIRST_STEPS: &str = "try tha-train demo";
 
 /// Runs the command line of this process.
-pub fn main() -> ExitCode {
-    interrupt::install();
-    surface::main(FIRST_STEPS, |cli: Cli| match run(cli.command) {
+pub(super) fn main() -> ExitCode {
+    interrupt::install(output::writing);
+    tha_cli::main(FIRST_STEPS, |cli: Cli| match run(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) if error.is_interruption() => {
+        Err(CliError::Check(answer)) => {
+            say(answer);
+            ExitCode::from(1)
+        }
+        // Work that was asked to stop comes back as an error.
+        Err(_) if interrupt::requested() => {
             interrupt::say();
             ExitCode::from(interrupt::EXIT_CODE)
         }
-        Err(error) => {
-            surface::say(&error);
-            ExitCode::from(error.exit_code())
+        Err(CliError::Usage(refusal)) => {
+            say(refusal);
+            ExitCode::from(2)
         }
     })
 }
@@ -91,9 +94,9 @@ fn run(command: Command) -> Result<(), CliError> {
         Command::Synth(args) => synth::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Completions(args) => {
-            surface::completions(&args, Cli::command());
+            completions(&args, Cli::command());
             Ok(())
         }
-        Command::Man(args) => surface::man(&args, Cli::command()),
+        Command::Man(args) => Ok(man(&args, Cli::command(), output::write_folder)?),
     }
 }

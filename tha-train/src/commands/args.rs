@@ -1,45 +1,21 @@
 //! Arguments that several commands share.
 
 use super::error::CliError;
-use crate::data::{Columns, Dataset, Source};
-use crate::fit::Validation;
-use crate::output;
 use clap::Args;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use tha_cli::{DataArgs, Speech};
+use tha_train::data::{Columns, Dataset, Source};
+use tha_train::fit::Validation;
+use tha_train::output;
 
-/// How a command speaks.
-#[derive(Args, Clone, Copy, Debug)]
-pub struct Speech {
-    /// Print one JSON object on standard output and nothing else there.
-    #[arg(long)]
-    pub json: bool,
-    /// No progress, no warnings, no summary.
-    #[arg(long, short)]
-    pub quiet: bool,
-    /// The summary goes to standard error.
-    #[arg(skip)]
-    pub aside: bool,
-}
-
-impl Speech {
-    /// Leaves standard output to a file that goes there: words step aside, and JSON is refused.
-    pub fn beside<'a>(self, files: impl IntoIterator<Item = &'a PathBuf>) -> Result<Self, CliError> {
-        let aside = files.into_iter().any(|path| output::is_standard_output(path));
-        if aside && self.json {
-            let found =
-                "--json: standard output takes a file already; name a file for it, or leave --json out";
-            return Err(CliError::Usage(found.into()));
-        }
-        Ok(Self { aside, ..self })
+/// Leaves standard output to a file that goes there: words step aside, and JSON is refused.
+pub fn beside<'a>(speech: Speech, files: impl IntoIterator<Item = &'a PathBuf>) -> Result<Speech, CliError> {
+    let aside = files.into_iter().any(|path| output::is_standard_output(path));
+    if aside && speech.json {
+        let found = "--json: standard output takes a file already; name a file for it, or leave --json out";
+        return Err(CliError::Usage(found.into()));
     }
-}
-
-/// What happens to files that are there.
-#[derive(Args, Clone, Copy, Debug)]
-pub struct Replace {
-    /// Replace files whatever they are. Without it only earlier outputs of the same kind are replaced.
-    #[arg(long)]
-    pub force: bool,
+    Ok(Speech { aside, ..speech })
 }
 
 /// How many threads.
@@ -60,34 +36,9 @@ impl Threads {
     }
 }
 
-/// Where the data is.
-#[derive(Args, Clone, Debug)]
-pub struct DataArgs {
-    /// Data file: .csv or .npz.
-    #[arg(value_name = "DATA", required_unless_present = "u")]
-    pub data: Option<PathBuf>,
-    /// Inputs as a .npy array, samples x channels, in place of DATA.
-    #[arg(long, value_name = "FILE", conflicts_with = "data")]
-    pub u: Option<PathBuf>,
-    /// Outputs as a .npy array, beside --u.
-    #[arg(long, value_name = "FILE", requires = "u")]
-    pub y: Option<PathBuf>,
-}
-
-impl DataArgs {
-    /// The files that are named.
-    pub fn files(&self) -> impl Iterator<Item = &Path> {
-        [&self.data, &self.u, &self.y].into_iter().flatten().map(PathBuf::as_path)
-    }
-
-    /// The data set that is meant.
-    pub fn source(&self) -> Result<Source, CliError> {
-        match (&self.data, &self.u) {
-            (Some(path), _) => Ok(Source::from_path(path)?),
-            (None, Some(u)) => Ok(Source::Npy { u: u.clone(), y: self.y.clone() }),
-            (None, None) => Err(CliError::Usage("no data given; name a DATA file, or --u and --y".into())),
-        }
-    }
+/// Reads the data set that is named.
+pub fn read(data: &DataArgs, columns: &Columns) -> Result<Dataset, CliError> {
+    Ok(Source::given(&data.data, &data.u, &data.y)?.read(columns)?)
 }
 
 /// Which columns are inputs and outputs.

@@ -1,14 +1,14 @@
 //! `tha-train predict`: a model's outputs for a data file.
 
-use super::args::{DataArgs, Replace, Speech, Threads};
-use super::error::CliError;
-use super::interrupt;
-use super::speak::{self, Progress, out_of_range_in_words};
-use crate::data::write_csv;
-use crate::model::Model;
-use crate::output::{self, Kind, Staging};
+use super::args::{Threads, beside, read};
+use super::error::{CliError, go_on};
+use super::evaluate::out_of_range_in_words;
 use serde_json::json;
 use std::path::PathBuf;
+use tha_cli::{DataArgs, Replace, Speech, Status, interrupt, summary};
+use tha_train::data::write_csv;
+use tha_train::model::Model;
+use tha_train::output::{self, Kind, Staging};
 
 /// Predict the outputs for recorded inputs.
 ///
@@ -35,15 +35,15 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     args.threads.apply();
-    let speech = args.speech.beside([&args.out])?;
-    let read = args.data.files().chain([args.model.as_path()]);
-    output::check(&args.out, Kind::Prediction, args.replace.force, read)?;
+    let speech = beside(args.speech, [&args.out])?;
+    let files = args.data.files().chain([args.model.as_path()]);
+    output::check(&args.out, Kind::Prediction, args.replace.force, files)?;
     let model = Model::read(&args.model)?;
-    let data = args.data.source()?.read(&model.columns(false))?;
+    let data = read(&args.data, &model.columns(false))?;
     data.check_memory(model.spec().memory)?;
     let out_of_range = model.out_of_range(&data);
     let warnings = [data.warnings(), out_of_range_in_words(&data.origin, &out_of_range)].concat();
-    let progress = Progress::new(args.speech, warnings);
+    let progress = Status::new(args.speech, warnings);
 
     let rows = data.scored_rows(model.spec().memory);
     let prediction = model.predict(&data, &rows);
@@ -62,9 +62,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     };
     let mut staging = Staging::among_others(args.replace.force);
     let written = staging.write(&args.out, |to| write_csv(to, &names, &columns, stop_when_asked));
-    if interrupt::requested() {
-        return Err(CliError::Interrupted);
-    }
+    go_on()?;
     written?;
     staging.commit()?;
     progress.done();
@@ -76,6 +74,6 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         "predicted": rows.len(),
         "out_of_range": out_of_range,
     });
-    speak::summary(speech, &object, || format!("{out}: {} of {} samples predicted", rows.len(), data.len()));
+    summary(speech, &object, || format!("{out}: {} of {} samples predicted", rows.len(), data.len()));
     Ok(())
 }

@@ -1,13 +1,13 @@
 //! What `tune` says: the front as JSON and as a table, and the `fit` command of each point.
 
 use super::shell::quoted;
-use super::speak::{self, count, figure};
 use super::tune::Args;
-use crate::output::MARK;
-use crate::tune::{Point, Setting, Tuning};
 use serde::Serialize;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use tha_cli::{count, figure, table, with_flags};
+use tha_train::output::MARK;
+use tha_train::tune::{Point, Setting, Tuning};
 
 /// The contents of front.json. No times: the same search gives the same bytes.
 #[derive(Serialize)]
@@ -95,9 +95,9 @@ impl Found {
             failed: tuning
                 .failures
                 .iter()
-                .map(|(setting, reason)| Failure { setting: setting.to_string(), reason: reason.clone() })
+                .map(|(setting, reason)| Failure { setting: setting.to_string(), reason: with_flags(reason) })
                 .collect(),
-            hint: tuning.hint.clone(),
+            hint: tuning.hint.as_deref().map(with_flags),
         }
     }
 }
@@ -129,7 +129,15 @@ fn command(args: &Args, setting: &Setting) -> String {
         option("--budget-flash", args.budget_flash.map(|budget| budget.to_string().into()));
         option("--budget-macs", args.budget_macs.map(|budget| budget.to_string().into()));
     }
-    words.extend(setting.arguments().into_iter().map(OsString::from));
+    option("--memory", Some(setting.memory.to_string().into()));
+    option("--degree", Some(setting.degree.to_string().into()));
+    option("--max-rank", Some(setting.max_rank.to_string().into()));
+    if let Some(heads) = &setting.heads {
+        option("--heads", heads.count.map(|count| count.to_string().into()));
+        option("--subsets", heads.count.is_none().then(|| "covering".into()));
+        option("--subset-size", Some(heads.subset_size.to_string().into()));
+        option("--combine", Some(heads.combine_name().into()));
+    }
     words.extend(["--out".into(), "model.tha".into()]);
     words.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
@@ -174,7 +182,7 @@ pub(super) fn words(args: &Args, tuning: &Tuning, report: &Report<'_>) -> String
     }
     let mut text = String::new();
     if !front.is_empty() {
-        text += &speak::table(&rows);
+        text += &table(&rows);
         text += "\n";
         for (k, entry) in front.iter().enumerate() {
             text += &format!("{:>2}  {}\n", k + 1, entry.fit);
@@ -192,11 +200,10 @@ pub(super) fn words(args: &Args, tuning: &Tuning, report: &Report<'_>) -> String
             }
         );
     }
-    if let Some(hint) = &tuning.hint {
+    if let Some(hint) = &report.found.hint {
         text += &format!("hint: {hint}\n");
     }
-    if !tuning.failures.is_empty() {
-        let (setting, reason) = &tuning.failures[0];
+    if let Some(Failure { setting, reason }) = report.found.failed.first() {
         text += &format!(
             "{} could not be fitted, the first: {setting}: {reason}\n",
             count(tuning.failures.len(), "setting")

@@ -1,9 +1,9 @@
 //! The argument of `--subsets`: a strategy by name, or the user's own subsets in a file.
 
 use super::error::CliError;
-use crate::ensemble::Strategy;
-use crate::host::refusal;
 use serde_json::Value;
+use tha_train::ensemble::Strategy;
+use tha_train::host::refusal;
 
 /// The strategy that is meant, for inputs of these names.
 pub(super) fn strategy(text: &str, inputs: &[String]) -> Result<Strategy, CliError> {
@@ -77,7 +77,9 @@ mod tests {
         let inputs: Vec<String> = ["a", "b", "c"].map(String::from).to_vec();
         let read = |text: &str| {
             std::fs::write(&path, text).unwrap();
-            strategy(&format!("file:{}", path.display()), &inputs).map_err(|error| error.to_string())
+            strategy(&format!("file:{}", path.display()), &inputs).map_err(|error| match error {
+                CliError::Usage(text) | CliError::Check(text) => text,
+            })
         };
         assert_eq!(read(r#"[["c", "a"], [1]]"#), Ok(Strategy::Given(vec![vec![0, 2], vec![1]])));
         for (text, word) in [

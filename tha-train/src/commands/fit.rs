@@ -1,22 +1,22 @@
 //! `tha-train fit`: from a data file to a model file.
 
-use super::args::{ColumnArgs, DataArgs, Replace, Speech, Threads, ValidationArgs};
-use super::error::CliError;
+use super::args::{ColumnArgs, Threads, ValidationArgs, beside, read};
+use super::error::{CliError, go_on};
+use super::evaluate::out_of_range_in_words;
 use super::fit_report::{self, Course};
-use super::interrupt;
-use super::speak::{self, Progress, figure, out_of_range_in_words};
 use super::subsets::strategy;
-use crate::ensemble::{self, Combine, Strategy, Summary};
-use crate::fit::{self, FitParams, HeadReport, Outcome};
-use crate::host;
-use crate::metrics::Metrics;
-use crate::model::OutOfRange;
-use crate::output::{self, Kind, Staging};
-use crate::solve::{self, Decay, Observer, Ridge, Solver};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Instant;
+use tha_cli::{DataArgs, Replace, Speech, Status, count, figure, interrupt, summary, table, with_flags};
 use tha_core::RangePolicy;
+use tha_train::ensemble::{self, Combine, Strategy, Summary};
+use tha_train::fit::{self, FitParams, HeadReport, Outcome};
+use tha_train::host;
+use tha_train::metrics::Metrics;
+use tha_train::model::OutOfRange;
+use tha_train::output::{self, Kind, Staging};
+use tha_train::solve::{self, Decay, Observer, Ridge, Solver};
 
 /// Fit a model to recorded inputs and outputs.
 ///
@@ -42,7 +42,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "R", default_value_t = 4)]
     max_rank: usize,
     /// Relative tolerance of rank decisions.
-    #[arg(long, value_name = "E", default_value = "1e-6")]
+    #[arg(long, alias = "tolerance", value_name = "E", default_value = "1e-6")]
     tol: f64,
     /// ladder: choice, descent and search as docs/solver.md has them; mvmals, als: the published algorithms; direct: least
     /// squares over all monomials, cut down to --max-rank, which noisy data want larger (8 or more) than the ladder does.
@@ -229,7 +229,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     args.threads.apply();
     let options = args.options();
     options.check(args.judge.judge(None))?;
-    let speech = args.speech.beside([&args.out].into_iter().chain(&args.report))?;
+    let speech = beside(args.speech, [&args.out].into_iter().chain(&args.report))?;
     for (path, kind) in [(Some(&args.out), Kind::Model), (args.report.as_ref(), Kind::Text)] {
         let read = args.data.files().chain(args.judge.val.as_deref());
         path.map_or(Ok(()), |path| output::check(path, kind, args.replace.force, read))?;
@@ -238,19 +238,19 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         let name = args.out.display();
         return Err(CliError::Usage(format!("--report: {name} is where the model goes; give another name")));
     }
-    let data = args.data.source()?.read(&args.columns.columns())?;
+    let data = read(&args.data, &args.columns.columns())?;
     let validation = args.judge.read(&data)?;
     data.check_memory(args.memory)?;
 
-    let progress = Progress::new(args.speech, args.judge.warnings(&data, validation.as_ref()));
+    let progress = Status::new(args.speech, args.judge.warnings(&data, validation.as_ref()));
     let watch = Watch { progress: &progress, course: Course::default() };
     let judge = args.judge.judge(validation.as_ref());
-    let (outcome, summary) = match args.ensemble(&data.inputs)? {
+    let (outcome, ensemble) = match args.ensemble(&data.inputs)? {
         None => (fit::fit(&data, judge, &options, &watch)?, None),
         Some(ensemble) => {
             let ensemble::Outcome { fit, summary } =
                 ensemble::fit(&data, judge, &options, &ensemble, &watch)?;
-            (fit, Some(summary))
+            (fit, Some(in_flags(summary)))
         }
     };
     let out_of_range = validation.map_or_else(Vec::new, |data| {
@@ -259,9 +259,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         found
     });
     let bytes = outcome.model.to_bytes()?;
-    if interrupt::requested() {
-        return Err(CliError::Interrupted);
-    }
+    go_on()?;
     let page = args
         .report
         .as_ref()
@@ -273,18 +271,25 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     }
     staging.commit()?;
     progress.done();
-    let mut report = Report::new(&outcome, summary, bytes.len(), start);
+    let mut report = Report::new(&outcome, ensemble, bytes.len(), start);
     report.out_of_range = out_of_range;
     report.heads_asked = args.heads.filter(|&asked| {
         report.ensemble.as_ref().is_some_and(|summary| asked > summary.heads_before + summary.failed.len())
     });
-    speak::summary(speech, &report, || words(args, &outcome, &report));
+    summary(speech, &report, || words(args, &outcome, &report));
     Ok(())
+}
+
+/// What is said of an ensemble, with flags in the place of parameters.
+fn in_flags(mut summary: Summary) -> Summary {
+    summary.hint = summary.hint.as_deref().map(with_flags);
+    summary.failed.iter_mut().for_each(|failure| failure.reason = with_flags(&failure.reason));
+    summary
 }
 
 /// Passes the solver's progress on, and Ctrl-C back.
 struct Watch<'a> {
-    progress: &'a Progress,
+    progress: &'a Status,
     course: Course,
 }
 
@@ -401,7 +406,7 @@ fn words(args: &Args, outcome: &Outcome, report: &Report<'_>) -> String {
     };
     let head = ["", "samples", "relative residual", "RMSE", "NRMSE", "R2"].map(String::from).to_vec();
     let rows = [head, row("training", &outcome.train), row("validation", &outcome.validation)];
-    let mut text = speak::table(&rows);
+    let mut text = table(&rows);
     for (name, metrics) in [("training", &outcome.train), ("validation", &outcome.validation)] {
         text += &metrics.left_out().map_or_else(String::new, |left_out| format!("{name}: {left_out}\n"));
     }
@@ -442,7 +447,7 @@ fn words(args: &Args, outcome: &Outcome, report: &Report<'_>) -> String {
             if let Some(hint) = &summary.hint {
                 text += &format!("hint: {hint}\n");
             }
-            speak::count(outcome.heads.len(), "head")
+            count(outcome.heads.len(), "head")
         }
     };
     text + &format!(

@@ -1,16 +1,15 @@
 //! `tha-train tune`: settings for `fit`, found on the data.
 
-use super::args::{ColumnArgs, DataArgs, Replace, Speech, Threads, ValidationArgs};
-use super::error::CliError;
-use super::interrupt;
-use super::speak::{self, Progress, figure};
+use super::args::{ColumnArgs, Threads, ValidationArgs, read};
+use super::error::{CliError, go_on};
 use super::tune_report::{Found, Report, words};
-use crate::fit::FitError;
-use crate::output::{self, Kind, Staging};
-use crate::tune::{self, Setting, Trial};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
+use tha_cli::{DataArgs, Replace, Speech, Status, figure, interrupt, lock, summary};
+use tha_train::fit::FitError;
+use tha_train::output::{self, Kind, Staging};
+use tha_train::tune::{self, Setting, Trial};
 
 /// Search settings for `fit`: memory, degree, rank and, with five inputs or more, heads.
 ///
@@ -108,16 +107,16 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     };
     let files = [("front.json", Kind::Text), ("front.svg", Kind::Text)];
     output::check_folder(&args.out, &files, args.replace.force)?;
-    let data = args.data.source()?.read(&args.columns.columns())?;
+    let data = read(&args.data, &args.columns.columns())?;
     let validation = args.judge.read(&data)?;
-    let progress = Progress::new(args.speech, args.judge.warnings(&data, validation.as_ref()));
+    let progress = Status::new(args.speech, args.judge.warnings(&data, validation.as_ref()));
     let deadline = limit.and_then(|limit| start.checked_add(limit));
     let watch = Watch { progress: &progress, deadline, best: Mutex::new(None) };
     interrupt::wait_for_me();
     let tuning = tune::tune(&data, args.judge.judge(validation.as_ref()), &options, &watch)?;
 
     let found = Found::new(args, &tuning);
-    let text = serde_json::to_vec_pretty(&found).map_err(|error| CliError::Usage(error.to_string()))?;
+    let text = serde_json::to_vec_pretty(&found)?;
     let picture = tune::svg(&tuning);
     let mut staging = Staging::among_others(args.replace.force);
     staging.write(&args.out.join("front.json"), |to| to.write_all(&text))?;
@@ -125,10 +124,8 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     staging.commit()?;
     progress.done();
     let report = Report { found: &found, seconds: start.elapsed().as_secs_f64() };
-    speak::summary(args.speech, &report, || words(args, &tuning, &report));
-    if interrupt::requested() {
-        return Err(CliError::Interrupted);
-    }
+    summary(args.speech, &report, || words(args, &tuning, &report));
+    go_on()?;
     if found.front.is_empty() {
         let why = match tuning.complete {
             true if args.budget_flash.or(args.budget_macs).is_some() => {
@@ -150,7 +147,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
 
 /// Passes the progress of the search on, and Ctrl-C and the time limit back.
 struct Watch<'a> {
-    progress: &'a Progress,
+    progress: &'a Status,
     deadline: Option<Instant>,
     best: Mutex<Option<f64>>,
 }
@@ -163,7 +160,7 @@ impl tune::Watch for Watch<'_> {
         (rung, of): (usize, usize),
         result: Result<&Trial, &FitError>,
     ) {
-        let mut best = speak::lock(&self.best);
+        let mut best = lock(&self.best);
         let said = match result {
             Ok(trial) => {
                 if rung + 1 == of {

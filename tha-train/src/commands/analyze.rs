@@ -1,15 +1,15 @@
 //! `tha-train analyze`: how far an ensemble is from the full model, and why.
 
-use super::args::{DataArgs, Replace, Speech, Threads};
+use super::args::{Threads, beside, read};
 use super::error::CliError;
-use super::speak::{self, Progress, count, figure};
-use crate::analysis::{self, Analysis, AnalysisParams, Bound, Setting};
-use crate::data::Dataset;
-use crate::model::Model;
-use crate::output::{self, Kind, Staging};
-use crate::report::{self, Report};
 use std::fmt::Write;
 use std::path::PathBuf;
+use tha_cli::{DataArgs, Replace, Speech, Status, count, figure, summary, table};
+use tha_train::analysis::{self, Analysis, AnalysisParams, Bound, Setting};
+use tha_train::data::Dataset;
+use tha_train::model::Model;
+use tha_train::output::{self, Kind, Staging};
+use tha_train::report::{self, Report};
 
 /// Compare an ensemble with the full model on data: the error and its exact decomposition, bounds, and what drives each
 /// head away from plain truncation.
@@ -49,14 +49,14 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     args.threads.apply();
     let (full, ensemble) = (Model::read(&args.full)?, Model::read(&args.ensemble)?);
-    let speech = args.speech.beside(&args.report)?;
+    let speech = beside(args.speech, &args.report)?;
     if let Some(path) = &args.report {
         let read = args.data.files().chain([args.full.as_path(), args.ensemble.as_path()]);
         output::check(path, Kind::Text, args.replace.force, read)?;
     }
-    let data = args.data.source()?.read(&full.columns(true))?;
+    let data = read(&args.data, &full.columns(true))?;
     data.check_memory(full.spec().memory)?;
-    let progress = Progress::new(args.speech, data.warnings());
+    let progress = Status::new(args.speech, data.warnings());
     let setting = Setting::from_models(&full, &ensemble, &data)?;
     progress.now(|| format!("analysing {}", count(setting.heads.len(), "head")));
     let options = AnalysisParams {
@@ -73,7 +73,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         staging.commit()?;
     }
     progress.done();
-    speak::summary(speech, &analysis, || words(&analysis));
+    summary(speech, &analysis, || words(&analysis));
     match analysis.failures() {
         failures if failures.is_empty() => Ok(()),
         failures => Err(CliError::Check(failures.join("; "))),
@@ -90,7 +90,7 @@ fn page(
     let name =
         |path: &PathBuf| path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
     // The ensemble may read its channels in another order than the full model.
-    let own = args.data.source()?.read(&ensemble.columns(true))?;
+    let own = read(&args.data, &ensemble.columns(true))?;
     debug_assert_eq!(own.len(), data.len());
     Ok(report::html(&Report {
         title: format!("{} against {}", name(&args.ensemble), name(&args.full)),
@@ -107,7 +107,7 @@ fn page(
 
 fn words(a: &Analysis) -> String {
     let row = |name: &str, value: f64| vec![name.to_owned(), figure(value)];
-    let mut text = speak::table(&[
+    let mut text = table(&[
         row("error: ensemble against full model", a.error),
         row("bias: truncated ensemble against full model", a.bias),
         row("bake: ensemble against truncated ensemble", a.bake),
@@ -147,7 +147,7 @@ fn words(a: &Analysis) -> String {
             h.inputs.join(" "),
         ]);
     }
-    text += &speak::table(&rows);
+    text += &table(&rows);
     let trials: Vec<_> = a.heads.iter().filter_map(|h| h.measure_zero).collect();
     if !trials.is_empty() {
         let _ = writeln!(
