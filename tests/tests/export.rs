@@ -6,7 +6,9 @@ mod models;
 #[allow(dead_code, reason = "a firmware uses its part")]
 mod engine;
 
-use models::{Random, files};
+use models::files;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
@@ -17,14 +19,14 @@ use tha_train::export;
 const SAMPLES: usize = 3000;
 
 /// Samples in and out of range, with NaN, infinities and enormous values, and a reset now and then.
-fn samples(spec: &ModelSpec, random: &mut Random) -> Vec<Vec<f32>> {
-    let value = |random: &mut Random, low: f32, high: f32| match random.below(100) {
+fn samples(spec: &ModelSpec, random: &mut ChaCha8Rng) -> Vec<Vec<f32>> {
+    let value = |random: &mut ChaCha8Rng, low: f32, high: f32| match random.random_range(0..100) {
         0 => f32::NAN,
         1 => f32::INFINITY,
         2 => f32::NEG_INFINITY,
-        3 => 1e30 * random.signed(),
-        4..10 => low + (high - low) * 3.0 * random.signed(),
-        _ => 0.5 * (low + high) + 0.5 * (high - low) * random.signed(),
+        3 => 1e30 * random.random_range(-1.0..1.0),
+        4..10 => low + (high - low) * 3.0 * random.random_range(-1.0..1.0),
+        _ => 0.5 * (low + high) + 0.5 * (high - low) * random.random_range(-1.0..1.0),
     };
     (0..SAMPLES).map(|_| spec.inputs.iter().map(|c| value(random, c.low, c.high)).collect()).collect()
 }
@@ -125,7 +127,7 @@ fn c_gives_the_bits_of_tha_core() {
     for (k, (spec, bytes)) in files().into_iter().enumerate() {
         let folder = tempfile::tempdir().unwrap();
         write_c(folder.path(), &spec);
-        let samples = samples(&spec, &mut Random::new(k as u64));
+        let samples = samples(&spec, &mut ChaCha8Rng::seed_from_u64(k as u64));
         let input: Vec<u8> = samples.iter().flatten().flat_map(|u| u.to_le_bytes()).collect();
         std::fs::write(folder.path().join("u.f32"), input).unwrap();
         for level in ["-O0", "-O3"] {
@@ -171,7 +173,7 @@ fn rust_compiles_and_gives_the_bits_of_the_file() {
 
     let model = engine::model().unwrap();
     let mut state = engine::ModelState::new(&model).unwrap();
-    let samples = samples(&spec, &mut Random::new(1));
+    let samples = samples(&spec, &mut ChaCha8Rng::seed_from_u64(1));
     let found: Vec<Vec<f32>> = samples
         .iter()
         .filter_map(|u| push(&model, &mut state, u).output().map(|output| output.y.to_vec()))

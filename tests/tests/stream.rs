@@ -2,7 +2,9 @@
 
 mod models;
 
-use models::{Random, files};
+use models::files;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use tha_core::NonFinitePolicy;
 use tha_firmware_sim::model_file::ModelFile;
 use tha_firmware_sim::replay::{Target, run};
@@ -10,7 +12,7 @@ use tha_firmware_sim::soak::soak;
 use tha_train::data::{Dataset, Record};
 
 /// Records of 1 to 300 samples, a tenth of the values out of range.
-fn recording(file: &ModelFile, random: &mut Random) -> Dataset {
+fn recording(file: &ModelFile, random: &mut ChaCha8Rng) -> Dataset {
     let model = file.model();
     let mut records = Vec::new();
     let mut end = 0;
@@ -20,11 +22,8 @@ fn recording(file: &ModelFile, random: &mut Random) -> Dataset {
     }
     let mut column = |low: f32, high: f32| -> Vec<f64> {
         // Values that are not f32: rounding the sample is part of the bound.
-        (0..end)
-            .map(|_| {
-                f64::from(low) + f64::from(high - low) * f64::from(0.5 + 0.55 * random.signed()) / 1.000_000_1
-            })
-            .collect()
+        let mut value = || f64::from(low) + f64::from(high - low) * random.random_range(-0.05..1.05);
+        (0..end).map(|_| value()).collect()
     };
     Dataset {
         origin: "random".into(),
@@ -40,7 +39,7 @@ fn recording(file: &ModelFile, random: &mut Random) -> Dataset {
 fn every_output_is_within_its_bound_and_to_the_bit() {
     for (k, (spec, bytes)) in files().into_iter().enumerate() {
         let file = ModelFile::new(&bytes).unwrap();
-        let data = recording(&file, &mut Random::new(k as u64));
+        let data = recording(&file, &mut ChaCha8Rng::seed_from_u64(k as u64));
         let report = run(&file, &data, Target::Host).unwrap();
         assert!(report.bit_exact, "model {k}");
         assert!(report.ok(), "model {k}: {:?}", report.comparison);
@@ -57,7 +56,7 @@ fn every_output_is_within_its_bound_and_to_the_bit() {
 fn resets_swaps_and_held_values_change_nothing() {
     for (k, (spec, bytes)) in files().into_iter().enumerate() {
         let file = ModelFile::new(&bytes).unwrap();
-        let other = file.variant(&mut tha_firmware_sim::random::Random::new(7));
+        let other = file.variant(&mut ChaCha8Rng::seed_from_u64(7));
         let report = soak(&file, &other, 20_000, k as u64, |_| ()).unwrap();
         assert_eq!(report.broken, 0, "model {k}: {report:?}");
         assert!(report.resets > 10 && report.swaps > 10);

@@ -4,6 +4,8 @@
 //!
 //! The seconds depend on the machine and its mood; the instructions (valgrind must be installed) do not.
 
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use std::hint::black_box;
 use std::process::Command;
 use std::time::Instant;
@@ -25,16 +27,12 @@ type Room = State<16, 256, 512>;
 
 fn model(shape: [usize; 6]) -> Vec<u8> {
     let [heads, inputs, p, memory, degree, rank] = shape;
-    let mut seed = 1u64;
-    let mut random = move || {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (seed >> 40) as f32 / (1u64 << 24) as f32 - 0.5
-    };
+    let mut random = ChaCha8Rng::seed_from_u64(1);
     let q = inputs * memory + 1;
     let mut core = |k: usize| {
         let left = if k == 0 { 1 } else { rank };
         let right = if k + 1 == degree { 1 } else { rank };
-        Core::new(left, q, right, (0..left * q * right).map(|_| random()).collect())
+        Core::new(left, q, right, (0..left * q * right).map(|_| random.random_range(-0.5..0.5)).collect())
     };
     let head = |k: usize| {
         let first = k % (p - inputs + 1);

@@ -3,8 +3,10 @@
 
 mod common;
 
-use common::{Dimensions, Random, Room, flash, random_spec};
+use common::{Dimensions, Room, flash, random_spec, units};
 use proptest::prelude::*;
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
 use tha_core::build::Head;
 use tha_core::{Model, push};
 
@@ -54,8 +56,8 @@ proptest! {
         let bytes = flash(&spec);
         let model = Model::parse(bytes.bytes()).unwrap();
         let mut state = Room::new(&model).unwrap();
-        let mut random = Random(seed ^ 1);
-        let window: Vec<Vec<f32>> = (0..memory).map(|_| (0..inputs).map(|_| random.unit()).collect()).collect();
+        let mut random = ChaCha8Rng::seed_from_u64(seed ^ 1);
+        let window: Vec<Vec<f32>> = (0..memory).map(|_| units(&mut random, inputs)).collect();
         let mut y = Vec::new();
         for u in window.iter().rev() {
             y = push(&model, &mut state, u).output().map(|output| output.y.to_vec()).unwrap_or_default();

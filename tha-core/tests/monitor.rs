@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::{Dimensions, Flash, Random, Room, flash, random_spec};
+use common::{Dimensions, Flash, Room, flash, random_spec};
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use tha_core::build::{Core, Head};
 use tha_core::monitor::{Monitor, MonitorOptions};
 use tha_core::reweight::{ReweightError, ReweightOptions, Reweighter};
@@ -26,8 +28,8 @@ fn slopes(slopes: &[(f32, f32)], residual: f32) -> Flash {
 }
 
 /// Roughly normal with mean 0 and variance 1.
-fn noise(random: &mut Random) -> f32 {
-    (0..12).map(|_| random.unit() / 2.0).sum()
+fn noise(random: &mut ChaCha8Rng) -> f32 {
+    (0..12).map(|_| random.random_range(-0.5..0.5)).sum()
 }
 
 #[test]
@@ -36,7 +38,7 @@ fn rmse_and_nrmse_are_those_of_the_last_window() {
     let model = Model::parse(bytes.bytes()).unwrap();
     let options = MonitorOptions { window: 500, ..MonitorOptions::default() };
     let mut monitor = Monitor::<1>::new(&model, options).unwrap();
-    let mut random = Random(2);
+    let mut random = ChaCha8Rng::seed_from_u64(2);
     for _ in 0..5000 {
         let y = 2.0 * noise(&mut random) + 7.0;
         monitor.update(&[y - 0.1 * noise(&mut random)], &[y]);
@@ -57,7 +59,7 @@ fn the_figures_do_not_depend_on_the_unit() {
         let bytes = flash(&spec);
         let model = Model::parse(bytes.bytes()).unwrap();
         let mut monitor = Monitor::<1>::new(&model, MonitorOptions::default()).unwrap();
-        let mut random = Random(2);
+        let mut random = ChaCha8Rng::seed_from_u64(2);
         for _ in 0..2000 {
             let y = noise(&mut random) * unit;
             assert!(!monitor.update(&[y + 0.1 * unit * noise(&mut random)], &[y]), "{unit}");
@@ -74,7 +76,7 @@ fn the_alarm_is_quiet_without_drift_and_quick_with_it() {
         let bytes = slopes(&[(1.0, 1.0)], residual);
         let model = Model::parse(bytes.bytes()).unwrap();
         let mut monitor = Monitor::<1>::new(&model, MonitorOptions::default()).unwrap();
-        let mut random = Random(3);
+        let mut random = ChaCha8Rng::seed_from_u64(3);
         for t in 0..100_000 {
             let drifts = monitor.update(&[0.0], &[0.1 * noise(&mut random)]);
             assert!(!drifts, "false alarm at {t}");
@@ -106,12 +108,12 @@ fn weights_move_to_the_head_that_is_right_and_stay_on_the_simplex() {
     let options = ReweightOptions { rate: 0.1, share: 1e-6 };
     let mut weights = Reweighter::<3, 3>::new(&model, options).unwrap();
     assert!(!weights.learn(&model, &[1.0]), "no sample yet");
-    let mut random = Random(4);
+    let mut random = ChaCha8Rng::seed_from_u64(4);
     // First the second head is right, then the mean of all three.
     for (slope, expected) in [(-1.0f32, Some([0.0, 1.0, 0.0])), (1.0, None)] {
         let mut last = 0.0;
         for _ in 0..3000 {
-            let u = random.unit();
+            let u = random.random_range(-1.0..1.0);
             let Step::Ready(output) = weights.push(&model, &mut state, &[u]) else { panic!() };
             last = (output.y[0] - slope * u).abs();
             assert!(weights.learn(&model, &[slope * u]));

@@ -2,16 +2,14 @@
 
 mod common;
 
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use std::collections::VecDeque;
 
-use common::{Dimensions, Random, Room, flash, random_spec, recompute};
+use common::{Dimensions, Room, flash, random_spec, recompute, units};
 use proptest::prelude::*;
 use tha_core::build::ModelSpec;
 use tha_core::{Model, NonFinitePolicy, PushError, RangePolicy, State, Step, push};
-
-fn sample(random: &mut Random, inputs: usize) -> Vec<f32> {
-    (0..inputs).map(|_| random.unit()).collect()
-}
 
 /// What `push` says, compared with the last M samples of `history` (newest first).
 fn check(step: Step<'_>, spec: &ModelSpec, history: &VecDeque<Vec<f32>>) {
@@ -41,9 +39,9 @@ proptest! {
         let bytes = flash(&spec);
         let model = Model::parse(bytes.bytes()).unwrap();
         let mut state = Room::new(&model).unwrap();
-        let (mut random, mut history) = (Random(seed), VecDeque::new());
+        let (mut random, mut history) = (ChaCha8Rng::seed_from_u64(seed), VecDeque::new());
         for _ in 0..3 * memory + 2 {
-            let u = sample(&mut random, inputs);
+            let u = units(&mut random, inputs);
             remember(&mut history, u.clone(), memory);
             check(push(&model, &mut state, &u), &spec, &history);
         }
@@ -60,29 +58,30 @@ fn a_million_samples_with_resets_and_swaps() {
     specs[1].range = RangePolicy::Clamp;
     let bytes = specs.each_ref().map(flash);
     let models = bytes.each_ref().map(|bytes| Model::parse(bytes.bytes()).unwrap());
-    let (mut random, mut history, mut now) = (Random(4), VecDeque::new(), 0);
+    let (mut random, mut history, mut now) = (ChaCha8Rng::seed_from_u64(4), VecDeque::new(), 0);
     let mut state = Room::new(&models[now]).unwrap();
     let (mut swaps, mut resets) = (0, 0);
     for _ in 0..1_000_000 {
-        match random.below(1000) {
+        match random.random_range(0..1000) {
             0 => {
                 state.reset();
                 history.clear();
                 resets += 1;
             }
             1..5 => {
-                now = random.below(3);
+                now = random.random_range(0..3);
                 state.swap(&models[now]).unwrap();
                 swaps += 1;
             }
             5 => {
-                let rows: Vec<Vec<f32>> = (0..random.below(5)).map(|_| sample(&mut random, 3)).collect();
+                let rows: Vec<Vec<f32>> =
+                    (0..random.random_range(0..5)).map(|_| units(&mut random, 3)).collect();
                 state.prime(&models[now], &rows.concat()).unwrap();
                 rows.into_iter().for_each(|row| remember(&mut history, row, 3));
             }
             _ => {}
         }
-        let u = sample(&mut random, 3);
+        let u = units(&mut random, 3);
         remember(&mut history, u.clone(), 3);
         check(push(&models[now], &mut state, &u), &specs[now], &history);
     }
@@ -96,10 +95,10 @@ fn one_model_drives_many_states() {
     let bytes = flash(&spec);
     let model = Model::parse(bytes.bytes()).unwrap();
     let mut states = [Room::new(&model).unwrap(), Room::new(&model).unwrap()];
-    let (mut random, mut histories) = (Random(6), [VecDeque::new(), VecDeque::new()]);
+    let (mut random, mut histories) = (ChaCha8Rng::seed_from_u64(6), [VecDeque::new(), VecDeque::new()]);
     for _ in 0..20 {
         for (state, history) in states.iter_mut().zip(&mut histories) {
-            let u = sample(&mut random, 2);
+            let u = units(&mut random, 2);
             remember(history, u.clone(), 2);
             check(push(&model, state, &u), &spec, history);
         }
@@ -113,15 +112,15 @@ fn prime_leaves_what_pushing_leaves() {
     let bytes = flash(&spec);
     let model = Model::parse(bytes.bytes()).unwrap();
     let (mut primed, mut pushed) = (Room::new(&model).unwrap(), Room::new(&model).unwrap());
-    let mut random = Random(8);
-    let mut rows: Vec<Vec<f32>> = (0..6).map(|_| sample(&mut random, 2)).collect();
+    let mut random = ChaCha8Rng::seed_from_u64(8);
+    let mut rows: Vec<Vec<f32>> = (0..6).map(|_| units(&mut random, 2)).collect();
     rows[4][1] = f32::NAN;
     rows[5][0] = 100.0;
     primed.prime(&model, &rows.concat()).unwrap();
     for row in &rows {
         push(&model, &mut pushed, row);
     }
-    let last = sample(&mut random, 2);
+    let last = units(&mut random, 2);
     let (a, b) = (push(&model, &mut primed, &last), push(&model, &mut pushed, &last));
     assert_eq!(a, b);
     let flags = a.output().unwrap().flags;

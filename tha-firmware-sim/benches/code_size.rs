@@ -6,9 +6,10 @@
 
 mod shapes;
 
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
 use shapes::{model, samples};
 use tha_firmware_sim::emulator::{Processor, Setting, build, code_bytes, replay};
-use tha_firmware_sim::random::Random;
 
 const RANKS: [usize; 2] = [4, 8];
 const LEVELS: [[&str; 2]; 5] = [["s", "3"], ["s", "s"], ["z", "z"], ["2", "2"], ["3", "3"]];
@@ -29,7 +30,7 @@ fn main() {
 
 fn per_mac(setting: Setting, rank: usize) -> f64 {
     let image = build(Processor::CortexM4f, setting).unwrap_or_else(|error| panic!("{error}"));
-    let mut random = Random::new(1);
+    let mut random = ChaCha8Rng::seed_from_u64(1);
     let file = model([8, 3, 8, 4, 3, rank], &mut random);
     let samples = samples(8, 50, &mut random);
     let board = replay(&image, &file, &samples, &[50]).unwrap_or_else(|error| panic!("{error}"));

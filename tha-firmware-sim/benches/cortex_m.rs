@@ -7,9 +7,10 @@
 
 mod shapes;
 
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
 use shapes::{Shape, model, samples};
 use tha_firmware_sim::emulator::{Processor, Setting, StackUse, build, build_linked, code_bytes, replay};
-use tha_firmware_sim::random::Random;
 use tha_firmware_sim::stream::Device;
 
 /// The most instructions per MAC where the project has a limit.
@@ -44,7 +45,7 @@ fn speed() -> bool {
     println!("|---|---|---|---|---|---|---|---|---|---|");
     let mut failed = false;
     for (shape, limit) in SHAPES {
-        let mut random = Random::new(1);
+        let mut random = ChaCha8Rng::seed_from_u64(1);
         let file = model(shape, &mut random);
         let samples = samples(shape[2], SAMPLES, &mut random);
         let board = replay(&image, &file, &samples, &[SAMPLES]).unwrap_or_else(|error| panic!("{error}"));
@@ -78,7 +79,7 @@ fn others() -> bool {
     let mut failed = false;
     for processor in [Processor::CortexM7, Processor::CortexM3, Processor::CortexM0] {
         for shape in [[8, 3, 8, 4, 3, 2], [8, 3, 8, 4, 3, 4], [1, 8, 8, 4, 3, 4]] {
-            let mut random = Random::new(1);
+            let mut random = ChaCha8Rng::seed_from_u64(1);
             let file = model(shape, &mut random);
             let samples = samples(shape[2], 100, &mut random);
             let image = match processor {
@@ -108,7 +109,7 @@ fn memory() -> bool {
     );
     let mut failed = false;
     for processor in [Processor::CortexM4f, Processor::CortexM3, Processor::CortexM0] {
-        let mut random = Random::new(2);
+        let mut random = ChaCha8Rng::seed_from_u64(2);
         let file = model([8, 3, 8, 4, 3, 4], &mut random);
         let samples = samples(8, 20, &mut random);
         let image = build_linked(processor, &file).unwrap_or_else(|error| panic!("{error}"));

@@ -16,7 +16,6 @@ pub mod cli;
 pub mod emulator;
 pub mod faults;
 pub mod model_file;
-pub mod random;
 pub mod replay;
 pub mod soak;
 pub mod stream;

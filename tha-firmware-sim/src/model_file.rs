@@ -1,6 +1,7 @@
 //! A `.tha` file in the memory of the host, aligned as the device needs it.
 
-use crate::random::Random;
+use rand::RngExt;
+use rand::rngs::ChaCha8Rng;
 use std::path::Path;
 use tha_core::build::ModelSpec;
 use tha_core::{Capacities, Model, ParseError, Shape};
@@ -70,13 +71,13 @@ impl ModelFile {
     /// # Panics
     /// Never: it is as valid as this one.
     #[must_use]
-    pub fn variant(&self, random: &mut Random) -> Self {
+    pub fn variant(&self, random: &mut ChaCha8Rng) -> Self {
         let mut spec = ModelSpec::from_model(&self.model());
         for head in &mut spec.heads {
-            head.weight *= 1.0 + 0.1 * random.signed() as f32;
+            head.weight *= 1.0 + 0.1 * random.random_range(-1.0..1.0);
         }
         for input in &mut spec.inputs {
-            input.gain *= 1.0 + 0.1 * random.signed().abs() as f32;
+            input.gain *= 1.0 + 0.1 * random.random::<f32>();
         }
         // The note makes it another file even where every number stayed.
         spec.provenance.note.push('\'');

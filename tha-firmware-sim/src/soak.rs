@@ -5,9 +5,10 @@
 
 use crate::bound::ErrorBound;
 use crate::model_file::ModelFile;
-use crate::random::Random;
 use crate::replay::ReplayError;
 use crate::stream::Device;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use serde::Serialize;
 use tha_core::NonFinitePolicy;
 use tha_train::data::{Dataset, Record};
@@ -51,7 +52,7 @@ pub fn soak(
     mut progress: impl FnMut(usize),
 ) -> Result<SoakReport, ReplayError> {
     let files = [file, other];
-    let mut random = Random::new(seed);
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut report = SoakReport::default();
     let mut device = Device::new(file)?;
     let mut active = 0;
@@ -62,11 +63,11 @@ pub fn soak(
         let mut outputs = vec![f32::NAN; length * shape.outputs];
         let mut row = vec![0.0f32; shape.inputs];
         for t in 0..length {
-            if t == 0 || random.below(500) == 0 {
+            if t == 0 || random.random_range(0..500) == 0 {
                 device.reset();
                 report.resets += 1;
                 block.start_record(t);
-            } else if random.below(300) == 0 {
+            } else if random.random_range(0..300) == 0 {
                 active = 1 - active;
                 if device.swap(files[active]).is_err() {
                     report.broken += 1;
@@ -128,16 +129,16 @@ struct Block {
 }
 
 impl Block {
-    fn draw(file: &ModelFile, length: usize, random: &mut Random) -> Self {
+    fn draw(file: &ModelFile, length: usize, random: &mut ChaCha8Rng) -> Self {
         let model = file.model();
         let holds = model.non_finite_policy() == NonFinitePolicy::Hold;
         let mut drawn = Vec::with_capacity(length * model.inputs().len());
         for _ in 0..length {
             for input in model.inputs() {
                 let (middle, half) = (0.5 * (input.low + input.high), 0.5 * (input.high - input.low));
-                let far = if random.below(200) == 0 { 1.5 } else { 1.0 };
-                let value = middle + far * half * random.signed() as f32;
-                drawn.push(if holds && random.below(1000) == 0 { f32::NAN } else { value });
+                let far = if random.random_range(0..200) == 0 { 1.5 } else { 1.0 };
+                let value = middle + far * half * random.random_range(-1.0..1.0);
+                drawn.push(if holds && random.random_range(0..1000) == 0 { f32::NAN } else { value });
             }
         }
         let inputs = vec![Vec::with_capacity(length); model.inputs().len()];

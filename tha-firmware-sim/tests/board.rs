@@ -2,11 +2,12 @@
 //!
 //! Where QEMU or a Rust target is missing, the tests say so and pass; with THA_REQUIRE_QEMU=1 they fail.
 
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use tha_firmware_sim::emulator::{
     EmulatorError, Processor, Replay, Setting, StackUse, build, build_linked, replay,
 };
 use tha_firmware_sim::model_file::ModelFile;
-use tha_firmware_sim::random::Random;
 use tha_firmware_sim::stream::Device;
 use tha_train::synth::{Kind, SynthParams, generate};
 
@@ -19,12 +20,12 @@ fn model() -> ModelFile {
 
 /// In and out of range, with NaN and infinities.
 fn samples(file: &ModelFile, count: usize) -> Vec<f32> {
-    let mut random = Random::new(5);
-    let mut value = |low: f32, high: f32| match random.below(200) {
+    let mut random = ChaCha8Rng::seed_from_u64(5);
+    let mut value = |low: f32, high: f32| match random.random_range(0..200) {
         0 => f32::NAN,
         1 => f32::INFINITY,
         2 => -1e20,
-        _ => 0.5 * (low + high) + 0.6 * (high - low) * random.signed() as f32,
+        _ => 0.5 * (low + high) + 0.6 * (high - low) * random.random_range(-1.0..1.0),
     };
     let model = file.model();
     (0..count).flat_map(|_| model.inputs().iter().map(|c| value(c.low, c.high)).collect::<Vec<_>>()).collect()

@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{Draws, cpu_seconds};
+use common::{Normal, cpu_seconds};
 use nalgebra::DMatrix;
 use std::time::Instant;
 use tha_train::solve::{Problem, Settings, Silent, SolveParams, fit};
@@ -16,10 +16,10 @@ fn main() {
     for (count, q, degree, outputs, rank) in
         [(3559, 22, 2, 7, 8), (45_000, 61, 2, 2, 4), (35_000, 280, 2, 5, 8)]
     {
-        let mut draws = Draws(1);
-        let x = DMatrix::from_fn(count, q, |_, i| if i == 0 { 1.0 } else { draws.draw() });
+        let mut normal = Normal::new(1);
+        let x = DMatrix::from_fn(count, q, |_, i| if i == 0 { 1.0 } else { normal.draw() });
         let y = DMatrix::from_fn(count, outputs, |t, j| {
-            x[(t, 1 + j)] * x[(t, 2 + j)] + x[(t, 3)] + 0.3 * draws.draw()
+            x[(t, 1 + j)] * x[(t, 2 + j)] + x[(t, 3)] + 0.3 * normal.draw()
         });
         let (clock, before) = (Instant::now(), cpu_seconds());
         let options = SolveParams { degree, max_rank: rank, ..SolveParams::default() };

@@ -7,7 +7,7 @@
 
 mod common;
 
-use common::{Draws, cpu_seconds, lagged, network};
+use common::{Normal, cpu_seconds, lagged, network};
 use nalgebra::DMatrix;
 use serde_json::Value;
 use std::path::Path;
@@ -144,10 +144,10 @@ fn recovered(rank: usize, max_rank: usize, shapes: &[Shape]) {
         let start = cpu_seconds();
         let mut residuals: Vec<f64> = (0..10)
             .map(|seed| {
-                let mut draws = Draws(0x9e37_79b9 + 7919 * seed);
-                let truth = network(p * memory + 1, degree, outputs, rank, &mut draws);
+                let mut normal = Normal::new(seed);
+                let truth = network(p * memory + 1, degree, outputs, rank, &mut normal);
                 let mut sample = |count| {
-                    let x = lagged(p, memory, count, &mut draws);
+                    let x = lagged(p, memory, count, &mut normal);
                     let y = truth.evaluate(&x);
                     Rows { x, y }
                 };

@@ -7,7 +7,7 @@
 
 mod common;
 
-use common::{Draws, cpu_seconds, lagged, network, peak_mib};
+use common::{Normal, cpu_seconds, lagged, network, peak_mib};
 use std::time::Instant;
 use tha_train::solve::{Problem, Silent, SolveParams, choose_and_fit};
 
@@ -30,8 +30,8 @@ fn main() {
 
 fn run(p: usize, rows: usize, rank: usize) -> f64 {
     let (memory, degree) = (3, 3);
-    let mut draws = Draws(77 + p as u64);
-    let mut truth = network(p * memory + 1, degree, 1, rank, &mut draws);
+    let mut normal = Normal::new(77 + p as u64);
+    let mut truth = network(p * memory + 1, degree, 1, rank, &mut normal);
     if !std::env::args().any(|a| a == "even") {
         let weight = ((p * memory) as f64).sqrt();
         for core in &mut truth.cores {
@@ -41,10 +41,10 @@ fn run(p: usize, rows: usize, rank: usize) -> f64 {
                 .for_each(|part| part[..right].iter_mut().for_each(|v| *v *= weight));
         }
     }
-    let x = lagged(p, memory, rows, &mut draws);
+    let x = lagged(p, memory, rows, &mut normal);
     let mut y = truth.evaluate(&x);
     let noise = 0.01 * y.norm() / (rows as f64).sqrt();
-    y.apply(|v| *v += noise * draws.draw());
+    y.apply(|v| *v += noise * normal.draw());
     let options = SolveParams { degree, max_rank: rank, ..SolveParams::default() };
     let (start, cpu) = (Instant::now(), cpu_seconds());
     let result = choose_and_fit(&Problem { x: &x, y: &y }, &options, &Silent).expect("a fit");

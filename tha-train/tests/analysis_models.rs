@@ -2,7 +2,9 @@
 
 mod analysis_common;
 
-use analysis_common::Draws;
+use analysis_common::{draw, random_network};
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use tha_core::RangePolicy;
 use tha_train::analysis::{AnalysisError, AnalysisParams, Setting, analyze};
 use tha_train::data::{Dataset, Record};
@@ -13,8 +15,8 @@ const MEMORY: usize = 2;
 const DEGREE: usize = 3;
 
 fn data(seed: u64, inputs: &[&str], outputs: &[&str]) -> Dataset {
-    let mut draws = Draws(seed);
-    let mut column = |offset: f64| (0..120).map(|_| offset + draws.normal()).collect::<Vec<f64>>();
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut column = |offset: f64| (0..120).map(|_| offset + draw(&mut rng)).collect::<Vec<f64>>();
     let known = [("a", 1.0), ("b", -2.0), ("c", 0.5)];
     let columns: Vec<Vec<f64>> = known.iter().map(|(_, offset)| column(*offset)).collect();
     let y: Vec<Vec<f64>> = (0..2).map(|j| column(10.0 * j as f64)).collect();
@@ -30,8 +32,8 @@ fn data(seed: u64, inputs: &[&str], outputs: &[&str]) -> Dataset {
 }
 
 fn model(seed: u64, data: &Dataset, subsets: &[(&[usize], f64)], degree: usize) -> Model {
-    let mut draws = Draws(seed);
-    let mut number = |low: f64, high: f64| (low + (high - low) * draws.uniform()) as f32;
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut number = |low: f64, high: f64| rng.random_range(low..high) as f32;
     let scaling = Scaling {
         inputs: data
             .u
@@ -46,7 +48,9 @@ fn model(seed: u64, data: &Dataset, subsets: &[(&[usize], f64)], degree: usize) 
     };
     let trains: Vec<_> = subsets
         .iter()
-        .map(|(subset, _)| draws.train(data.y.len(), subset.len() * MEMORY + 1, &vec![2; degree - 1]))
+        .map(|(subset, _)| {
+            random_network(data.y.len(), subset.len() * MEMORY + 1, &vec![2; degree - 1], &mut rng)
+        })
         .collect();
     let heads: Vec<_> = subsets
         .iter()

@@ -1,6 +1,11 @@
 //! The solvers on data whose law is known, and on data that are hardly any.
 
+// The deviates of the library, which does not export them.
+#[path = "../src/network/random.rs"]
+mod random;
+
 use nalgebra::DMatrix;
+use random::Normal;
 use std::sync::Mutex;
 use tha_train::network::Network;
 use tha_train::solve::{
@@ -8,27 +13,11 @@ use tha_train::solve::{
     fit,
 };
 
-/// Seeded deviates of about unit variance.
-struct Draws(u64);
-
-impl Draws {
-    fn draw(&mut self) -> f64 {
-        let mut sum = -6.0;
-        for _ in 0..12 {
-            self.0 ^= self.0 << 13;
-            self.0 ^= self.0 >> 7;
-            self.0 ^= self.0 << 17;
-            sum += (self.0 >> 11) as f64 / (1u64 << 53) as f64;
-        }
-        sum
-    }
-}
-
-fn rows(count: usize, q: usize, draws: &mut Draws) -> DMatrix<f64> {
+fn rows(count: usize, q: usize, draws: &mut Normal) -> DMatrix<f64> {
     DMatrix::from_fn(count, q, |_, i| if i == 0 { 1.0 } else { draws.draw() })
 }
 
-fn network(outputs: usize, q: usize, ranks: &[usize], draws: &mut Draws) -> Network {
+fn network(outputs: usize, q: usize, ranks: &[usize], draws: &mut Normal) -> Network {
     let mut train = Network::zeros(outputs, q, ranks);
     train.cores.iter_mut().flat_map(|core| &mut core.data).for_each(|v| *v = 0.4 * draws.draw());
     train
@@ -64,7 +53,7 @@ fn networks_whose_rank_is_the_cap_are_found_exactly() {
 }
 
 fn exactly(seed: u64, q: usize, outputs: usize, ranks: &[usize], max_rank: usize) {
-    let mut draws = Draws(seed * 7919);
+    let mut draws = Normal::new(seed * 7919);
     let truth = network(outputs, q, ranks, &mut draws);
     let (x, fresh) = (rows(1000 * ranks.len() - 500, q, &mut draws), rows(500, q, &mut draws));
     let (y, wanted) = (truth.evaluate(&x), truth.evaluate(&fresh));
@@ -83,7 +72,7 @@ fn noisy_data_give_the_true_rank_and_the_floor() {
 
 fn noisy(q: usize, ranks: &[usize], seed: u64) {
     let count = 2000;
-    let mut draws = Draws(seed);
+    let mut draws = Normal::new(seed);
     let truth = network(1, q, ranks, &mut draws);
     let x = rows(count, q, &mut draws);
     let clean = truth.evaluate(&x);
@@ -101,7 +90,7 @@ fn noisy(q: usize, ranks: &[usize], seed: u64) {
 #[test]
 fn networks_of_many_inputs_are_found() {
     let (q, noise) = (121, 0.01);
-    let mut draws = Draws(31);
+    let mut draws = Normal::new(31);
     let (x, fresh) = (rows(7500, q, &mut draws), rows(1000, q, &mut draws));
     let mut truth = network(1, q, &[3, 3], &mut draws);
     let size = (truth.evaluate(&x).norm_squared() / 7500.0).sqrt();
@@ -119,7 +108,7 @@ fn networks_of_many_inputs_are_found() {
 fn the_number_of_threads_does_not_change_a_bit() {
     // The second is too large for normal equations: its steps are conjugate gradients.
     for (outputs, q, ranks, count) in [(2, 10, vec![2, 3], 1200), (1, 51, vec![4, 4], 2000)] {
-        let mut draws = Draws(99);
+        let mut draws = Normal::new(99);
         let truth = network(outputs, q, &ranks, &mut draws);
         let x = rows(count, q, &mut draws);
         let y = truth.evaluate(&x).map(|v| v + 0.05 * draws.draw());
@@ -136,7 +125,7 @@ fn the_number_of_threads_does_not_change_a_bit() {
 #[test]
 fn theorem_5_holds_at_every_super_core() {
     for (outputs, count) in [(1, 400), (2, 400), (2, 25)] {
-        let mut draws = Draws(31);
+        let mut draws = Normal::new(31);
         let truth = network(outputs, 5, &[3, 3], &mut draws);
         let x = rows(count, 5, &mut draws);
         let y = truth.evaluate(&x).map(|v| v + 0.1 * draws.draw());
@@ -158,7 +147,7 @@ fn theorem_5_holds_at_every_super_core() {
 
 #[test]
 fn uncapped_mvmals_and_direct_agree_with_least_squares() {
-    let mut draws = Draws(5);
+    let mut draws = Normal::new(5);
     let truth = network(1, 4, &[3, 3], &mut draws);
     let x = rows(300, 4, &mut draws);
     let y = truth.evaluate(&x).map(|v| v + 0.1 * draws.draw());
@@ -173,7 +162,7 @@ fn uncapped_mvmals_and_direct_agree_with_least_squares() {
 
 #[test]
 fn steps_never_raise_the_loss() {
-    let mut draws = Draws(8);
+    let mut draws = Normal::new(8);
     let truth = network(1, 6, &[2, 2], &mut draws);
     let x = rows(300, 6, &mut draws);
     let y = truth.evaluate(&x).map(|v| v + 0.3 * draws.draw());
@@ -187,7 +176,7 @@ fn steps_never_raise_the_loss() {
 
 #[test]
 fn degenerate_data_work_or_say_why_not() {
-    let mut draws = Draws(3);
+    let mut draws = Normal::new(3);
     let run = |x: &DMatrix<f64>, y: &DMatrix<f64>, options: &SolveParams| {
         choose_and_fit(&Problem { x, y }, options, &Silent)
     };
@@ -227,7 +216,7 @@ fn degenerate_data_work_or_say_why_not() {
 }
 
 /// y = z + 0.4 z^2 where z follows u through a filter that fades over 8 samples; windows of 40 lags.
-fn fading(count: usize, noise: f64, draws: &mut Draws) -> (DMatrix<f64>, DMatrix<f64>) {
+fn fading(count: usize, noise: f64, draws: &mut Normal) -> (DMatrix<f64>, DMatrix<f64>) {
     const MEMORY: usize = 40;
     let u: Vec<f64> = (0..count + MEMORY).map(|_| draws.draw()).collect();
     let x = DMatrix::from_fn(count, MEMORY + 1, |t, i| if i == 0 { 1.0 } else { u[t + MEMORY - i] });
@@ -240,7 +229,7 @@ fn fading(count: usize, noise: f64, draws: &mut Draws) -> (DMatrix<f64>, DMatrix
 
 #[test]
 fn a_prior_over_the_lags_helps_where_kernels_fade() {
-    let mut draws = Draws(99);
+    let mut draws = Normal::new(99);
     let (x, y) = fading(160, 0.1, &mut draws);
     let (fresh, wanted) = fading(500, 0.0, &mut draws);
     let rows = Problem { x: &x, y: &y };
@@ -269,7 +258,7 @@ fn a_prior_over_the_lags_helps_where_kernels_fade() {
 
 #[test]
 fn direct_chooses_a_penalty_and_a_refit_keeps_it() {
-    let mut draws = Draws(7);
+    let mut draws = Normal::new(7);
     let (x, y) = fading(160, 0.1, &mut draws);
     let (fresh, wanted) = fading(500, 0.0, &mut draws);
     let rows = Problem { x: &x, y: &y };

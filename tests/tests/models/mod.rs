@@ -1,47 +1,23 @@
 //! Random models of many shapes and policies.
 
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use tha_core::build::{Core, Head, InputChannel, ModelSpec, OutputChannel, Provenance};
 use tha_core::{NonFinitePolicy, RangePolicy};
 
-/// SplitMix64.
-pub struct Random(u64);
-
-#[allow(dead_code, reason = "each test program uses its part")]
-impl Random {
-    pub fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub fn below(&mut self, limit: u64) -> u64 {
-        self.bits() % limit
-    }
-
-    /// Between -1 and 1.
-    pub fn signed(&mut self) -> f32 {
-        (self.bits() >> 40) as f32 / (1u64 << 23) as f32 - 1.0
-    }
-}
-
 /// A head on `inputs` with the ranks r_0, ..., r_d.
-fn head(inputs: &[usize], memory: usize, ranks: &[usize], random: &mut Random) -> Head {
+fn head(inputs: &[usize], memory: usize, ranks: &[usize], random: &mut ChaCha8Rng) -> Head {
     let q = inputs.len() * memory + 1;
     let core = |pair: &[usize]| {
-        let data = (0..pair[0] * q * pair[1]).map(|_| random.signed()).collect();
+        let data = (0..pair[0] * q * pair[1]).map(|_| random.random_range(-1.0..1.0)).collect();
         Core::new(pair[0], q, pair[1], data)
     };
     let cores = ranks.windows(2).map(core).collect();
-    Head::from_cores(inputs.to_vec(), random.signed(), cores)
+    Head::from_cores(inputs.to_vec(), random.random_range(-1.0..1.0), cores)
 }
 
 fn spec(p: usize, memory: usize, heads: &[(&[usize], &[usize])], seed: u64) -> ModelSpec {
-    let mut random = Random::new(seed);
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
     let input = |c: usize| InputChannel {
         name: format!("u{c}"),
         offset: 0.3 * c as f32 - 0.1,

@@ -1,29 +1,17 @@
 //! Random models, and the same outputs computed another way.
 #![allow(dead_code)]
 
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use tha_core::build::{Core, Head, InputChannel, ModelSpec, OutputChannel, Provenance};
 use tha_core::{NonFinitePolicy, RangePolicy};
 
 /// Room for every model in these tests.
 pub type Room = tha_core::State<8, 256, 1024>;
 
-/// A small generator: the tests need variety and repeatability, not quality.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        self.0 >> 33
-    }
-
-    pub fn below(&mut self, n: usize) -> usize {
-        self.bits() as usize % n
-    }
-
-    /// Uniform in -1..1.
-    pub fn unit(&mut self) -> f32 {
-        (self.bits() as f64 / (1u64 << 30) as f64 - 1.0) as f32
-    }
+/// `count` numbers between -1 and 1.
+pub fn units(random: &mut ChaCha8Rng, count: usize) -> Vec<f32> {
+    (0..count).map(|_| random.random_range(-1.0..1.0)).collect()
 }
 
 /// The dimensions of a random model.
@@ -38,33 +26,32 @@ pub struct Dimensions {
 }
 
 pub fn random_spec(seed: u64, size: Dimensions) -> ModelSpec {
-    let mut random = Random(seed);
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
     let heads = (0..size.heads)
         .map(|_| {
-            let mut inputs: Vec<usize> = (0..size.inputs).filter(|_| random.below(3) > 0).collect();
+            let mut inputs: Vec<usize> = (0..size.inputs).filter(|_| random.random_range(0..3) > 0).collect();
             if inputs.is_empty() {
-                inputs.push(random.below(size.inputs));
+                inputs.push(random.random_range(0..size.inputs));
             }
             let q = inputs.len() * size.memory + 1;
             let mut left = size.outputs;
             let cores = (0..size.degree)
                 .map(|k| {
-                    let right = if k + 1 == size.degree { 1 } else { 1 + random.below(size.max_rank) };
-                    let core =
-                        Core::new(left, q, right, (0..left * q * right).map(|_| random.unit()).collect());
+                    let right = if k + 1 == size.degree { 1 } else { random.random_range(1..=size.max_rank) };
+                    let core = Core::new(left, q, right, units(&mut random, left * q * right));
                     left = right;
                     core
                 })
                 .collect();
-            Head::from_cores(inputs, random.unit(), cores)
+            Head::from_cores(inputs, random.random_range(-1.0..1.0), cores)
         })
         .collect();
     ModelSpec {
         inputs: (0..size.inputs)
             .map(|c| InputChannel {
                 name: format!("u{c}"),
-                offset: random.unit(),
-                gain: 0.5 + random.unit().abs(),
+                offset: random.random_range(-1.0..1.0),
+                gain: 0.5 + random.random::<f32>(),
                 low: -0.75,
                 high: 0.75,
             })
@@ -72,8 +59,8 @@ pub fn random_spec(seed: u64, size: Dimensions) -> ModelSpec {
         outputs: (0..size.outputs)
             .map(|c| OutputChannel {
                 name: format!("y{c}"),
-                offset: random.unit(),
-                scale: 0.5 + random.unit().abs(),
+                offset: random.random_range(-1.0..1.0),
+                scale: 0.5 + random.random::<f32>(),
                 residual: 0.0,
             })
             .collect(),

@@ -1,18 +1,24 @@
 //! Random models of given shapes.
 
+use rand::RngExt;
+use rand::rngs::ChaCha8Rng;
 use tha_core::build::{Core, Head, InputChannel, ModelSpec, OutputChannel, Provenance};
 use tha_firmware_sim::model_file::ModelFile;
-use tha_firmware_sim::random::Random;
 
 /// Heads, inputs of each, p, M, d, rank.
 pub type Shape = [usize; 6];
 
 /// A model with random coefficients.
-pub fn model([heads, inputs, p, memory, degree, rank]: Shape, random: &mut Random) -> ModelFile {
+pub fn model([heads, inputs, p, memory, degree, rank]: Shape, random: &mut ChaCha8Rng) -> ModelFile {
     let q = inputs * memory + 1;
     let mut core = |k: usize| {
         let (left, right) = (if k == 0 { 1 } else { rank }, if k + 1 == degree { 1 } else { rank });
-        Core::new(left, q, right, (0..left * q * right).map(|_| 0.5 * random.signed() as f32).collect())
+        Core::new(
+            left,
+            q,
+            right,
+            (0..left * q * right).map(|_| 0.5 * random.random_range(-1.0..1.0)).collect(),
+        )
     };
     let head = |k: usize| {
         let first = k % (p - inputs + 1);
@@ -34,6 +40,6 @@ pub fn model([heads, inputs, p, memory, degree, rank]: Shape, random: &mut Rando
 }
 
 /// Samples of `p` values, some of them out of range.
-pub fn samples(p: usize, count: usize, random: &mut Random) -> Vec<f32> {
-    (0..p * count).map(|_| 0.5 * random.signed() as f32).collect()
+pub fn samples(p: usize, count: usize, random: &mut ChaCha8Rng) -> Vec<f32> {
+    (0..p * count).map(|_| 0.5 * random.random_range(-1.0..1.0)).collect()
 }

@@ -2,8 +2,9 @@
 
 use super::Answer;
 use crate::model_file::ModelFile;
-use crate::random::Random;
 use crate::soak::{SoakReport, soak};
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -35,7 +36,7 @@ pub(super) fn run(args: &Args) -> Answer {
     let file = ModelFile::read(&args.model)?;
     let other = match &args.with {
         Some(path) => ModelFile::read(path)?,
-        None => file.variant(&mut Random::new(args.seed)),
+        None => file.variant(&mut ChaCha8Rng::seed_from_u64(args.seed)),
     };
     let (a, b) = (file.shape(), other.shape());
     if (a.inputs, a.outputs, a.memory) != (b.inputs, b.outputs, b.memory) {

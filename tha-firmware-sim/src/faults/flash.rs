@@ -4,14 +4,15 @@ use super::driver::{Driver, Event};
 use super::signal::judge;
 use super::{Bench, SCRUB_EVERY, Trial};
 use crate::model_file::ModelFile;
-use crate::random::Random;
 use crate::stream::{Device, Stream};
+use rand::RngExt;
+use rand::rngs::ChaCha8Rng;
 use tha_core::Model;
 use tha_core::build::{Core, ModelSpec};
 
 impl Bench<'_> {
     /// One to three bits flipped anywhere in the file: the device must refuse to start.
-    pub(super) fn flash_at_start(&self, random: &mut Random) -> Trial {
+    pub(super) fn flash_at_start(&self, random: &mut ChaCha8Rng) -> Trial {
         let flipped = self.flip(random);
         let mut aligned = vec![0u32; flipped.len().div_ceil(4)];
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut aligned);
@@ -32,7 +33,7 @@ impl Bench<'_> {
 
     /// Bits flipped under a running device: outputs are wrong until the next check of the flash finds it. Where the
     /// flipped file still has the shape of a model, the device computes with it; elsewhere only the finding is tried.
-    pub(super) fn flash_while_running(&self, random: &mut Random) -> Trial {
+    pub(super) fn flash_while_running(&self, random: &mut ChaCha8Rng) -> Trial {
         let stretch = self.stretch(SCRUB_EVERY, random);
         let events: Vec<Event> =
             stretch.chunks_exact(self.width).map(|row| Event::Sample(row.to_vec())).collect();
@@ -71,10 +72,10 @@ impl Bench<'_> {
     }
 
     /// Another model of the same shape takes over: from then on the outputs are those of a device that always ran it.
-    pub(super) fn swap(&self, random: &mut Random) -> Trial {
+    pub(super) fn swap(&self, random: &mut ChaCha8Rng) -> Trial {
         let other = self.file.variant(random);
         let stretch = self.stretch(1, random);
-        let start = self.before() + random.below(self.memory);
+        let start = self.before() + random.random_range(0..self.memory);
         let mut always = Device::new(&other).expect("as large as the first");
         let clean = always.replay(stretch, &[stretch.len() / self.width]);
         let mut device = Device::new(self.file).expect("checked by the campaign");
@@ -101,7 +102,7 @@ impl Bench<'_> {
     }
 
     /// A model with one lag more is refused and the old one goes on as if nothing had been.
-    pub(super) fn swap_other_shape(&self, random: &mut Random) -> Trial {
+    pub(super) fn swap_other_shape(&self, random: &mut ChaCha8Rng) -> Trial {
         let other = longer(&ModelSpec::from_model(&self.file.model()));
         let Some(other) = other.to_bytes().ok().and_then(|bytes| ModelFile::new(&bytes).ok()) else {
             return Trial::default();
@@ -124,9 +125,9 @@ impl Bench<'_> {
     }
 
     /// The firmware pushes with another model without telling the state: every sample is refused until it does.
-    pub(super) fn swap_forgotten(&self, random: &mut Random) -> Trial {
+    pub(super) fn swap_forgotten(&self, random: &mut ChaCha8Rng) -> Trial {
         let other = self.file.variant(random);
-        let length = 1 + random.below(8);
+        let length = random.random_range(1..=8);
         let stretch = self.stretch(length, random);
         let events: Vec<Event> =
             stretch.chunks_exact(self.width).map(|row| Event::Sample(row.to_vec())).collect();
@@ -149,13 +150,13 @@ impl Bench<'_> {
         judge(&clean, &faulty, fault, 0)
     }
 
-    fn flip(&self, random: &mut Random) -> Vec<u8> {
+    fn flip(&self, random: &mut ChaCha8Rng) -> Vec<u8> {
         let mut bytes = self.file.bytes().to_vec();
-        let first = random.below(8 * bytes.len());
+        let first = random.random_range(0..8 * bytes.len());
         bytes[first / 8] ^= 1 << (first % 8);
-        for _ in 0..random.below(3) {
+        for _ in 0..random.random_range(0..3) {
             // Never the first bit again, which would repair it.
-            let bit = (first + 1 + random.below(8 * bytes.len() - 1)) % (8 * bytes.len());
+            let bit = (first + 1 + random.random_range(0..8 * bytes.len() - 1)) % (8 * bytes.len());
             bytes[bit / 8] |= 1 << (bit % 8);
         }
         bytes

@@ -14,9 +14,10 @@ mod signal;
 pub use driver::{Driver, Event, SCRUB_EVERY};
 
 use crate::model_file::ModelFile;
-use crate::random::Random;
 use crate::replay::ReplayError;
 use crate::stream::{Device, samples};
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -176,7 +177,8 @@ pub fn campaign(
     let bench = Bench::new(file, data)?;
     let summaries = Kind::ALL.into_iter().enumerate().map(|(k, kind)| {
         // A stream of numbers per kind: more kinds or trials do not change the others.
-        let mut random = Random::new(seed ^ (k as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        random.set_stream(k as u64);
         let outcomes: Vec<Option<Trial>> = (0..trials)
             .map(|_| catch_unwind(AssertUnwindSafe(|| bench.trial(kind, &mut random))).ok())
             .collect();
@@ -253,7 +255,7 @@ impl<'m> Bench<'m> {
         3 * self.memory + SCRUB_EVERY
     }
 
-    fn trial(&self, kind: Kind, random: &mut Random) -> Trial {
+    fn trial(&self, kind: Kind, random: &mut ChaCha8Rng) -> Trial {
         match kind {
             Kind::FlashAtStart => self.flash_at_start(random),
             Kind::FlashWhileRunning => self.flash_while_running(random),
@@ -265,9 +267,9 @@ impl<'m> Bench<'m> {
     }
 
     /// A stretch with room for a fault of `length` samples: where it starts, and its samples.
-    fn stretch(&self, length: usize, random: &mut Random) -> &[f32] {
+    fn stretch(&self, length: usize, random: &mut ChaCha8Rng) -> &[f32] {
         let whole = (self.before() + length + self.after()).min(self.len());
-        let start = random.below(self.len() - whole + 1);
+        let start = random.random_range(0..self.len() - whole + 1);
         &self.samples[start * self.width..(start + whole) * self.width]
     }
 }

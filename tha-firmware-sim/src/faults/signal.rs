@@ -2,17 +2,17 @@
 
 use super::driver::{Answer, Driver, Event};
 use super::{Bench, Kind, Trial};
-use crate::random::Random;
+use rand::RngExt;
+use rand::rngs::ChaCha8Rng;
 use std::ops::Range;
 
 impl Bench<'_> {
     /// One fault of the signal in the middle of a stretch.
-    pub(super) fn signal(&self, kind: Kind, random: &mut Random) -> Trial {
-        let mut channel = random.below(self.width);
-        let coin = |random: &mut Random| random.bits() & 1 == 0;
+    pub(super) fn signal(&self, kind: Kind, random: &mut ChaCha8Rng) -> Trial {
+        let mut channel = random.random_range(0..self.width);
         // A channel may saturate beyond its training range, or just where the range ends because it did so in training too:
         // then only its standing still gives it away, as with a stuck one.
-        let stands_still = kind == Kind::Stuck || (kind == Kind::Saturated && coin(random));
+        let stands_still = kind == Kind::Stuck || (kind == Kind::Saturated && random.random());
         let room = self.len() - self.before() - self.after();
         if stands_still && self.runs[channel] >= room {
             // It stood still that long in the recording itself; one that did not is a fairer trial.
@@ -20,8 +20,8 @@ impl Bench<'_> {
         }
         let length = match kind {
             Kind::Spike => 1,
-            _ if stands_still => (self.runs[channel] + 1 + random.below(2 * self.memory)).min(room),
-            _ => 1 + random.below(8.min(room)),
+            _ if stands_still => (self.runs[channel] + 1 + random.random_range(0..2 * self.memory)).min(room),
+            _ => random.random_range(1..=8.min(room)),
         };
         let stretch = self.stretch(length, random);
         let clean: Vec<Event> =
@@ -30,10 +30,10 @@ impl Bench<'_> {
         let scaling = self.file.model().inputs()[channel];
         let span =
             (scaling.high - scaling.low).max(scaling.high.abs().max(scaling.low.abs()) * 1e-3).max(1e-6);
-        let far = if stands_still { 0.0 } else { span * (0.05 + random.signed().abs() as f32 * 10.0) };
-        let rail = if coin(random) { scaling.high + far } else { scaling.low - far };
+        let far = if stands_still { 0.0 } else { span * (0.05 + random.random::<f32>() * 10.0) };
+        let rail = if random.random() { scaling.high + far } else { scaling.low - far };
         let last = stretch[(fault.start - 1) * self.width + channel];
-        let infinity = if coin(random) { f32::INFINITY } else { f32::NEG_INFINITY };
+        let infinity = if random.random() { f32::INFINITY } else { f32::NEG_INFINITY };
         let mut faulty = clean.clone();
         for event in &mut faulty[fault.clone()] {
             let Event::Sample(row) = event else { continue };
@@ -42,7 +42,7 @@ impl Bench<'_> {
                 Kind::TimeGap | Kind::PowerLoss => *event = Event::Nothing,
                 Kind::NaN => {
                     row.iter_mut().for_each(|value| {
-                        if random.below(4) == 0 {
+                        if random.random_range(0..4) == 0 {
                             *value = f32::NAN;
                         }
                     });

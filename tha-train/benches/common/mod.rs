@@ -2,7 +2,12 @@
 
 #![allow(dead_code, reason = "each benchmark uses its part")]
 
+// The deviates of the library, which does not export them.
+#[path = "../../src/network/random.rs"]
+mod random;
+
 use nalgebra::DMatrix;
+pub(crate) use random::Normal;
 use tha_train::network::Network;
 
 /// CPU seconds of all threads of this process so far.
@@ -22,26 +27,9 @@ pub fn peak_mib() -> f64 {
     line.split_whitespace().nth(1).and_then(|kib| kib.parse::<f64>().ok()).expect("a number of KiB") / 1024.0
 }
 
-/// Seeded N(0, 1) deviates: xorshift and the sum of twelve uniforms.
-pub struct Draws(pub u64);
-
-impl Draws {
-    /// The next deviate.
-    pub fn draw(&mut self) -> f64 {
-        let mut sum = -6.0;
-        for _ in 0..12 {
-            self.0 ^= self.0 << 13;
-            self.0 ^= self.0 >> 7;
-            self.0 ^= self.0 << 17;
-            sum += (self.0 >> 11) as f64 / (1u64 << 53) as f64;
-        }
-        sum
-    }
-}
-
 /// Rows [1, u(t), u(t-1), ...] of independent inputs.
-pub fn lagged(inputs: usize, memory: usize, rows: usize, draws: &mut Draws) -> DMatrix<f64> {
-    let u: Vec<f64> = (0..inputs * (rows + memory)).map(|_| draws.draw()).collect();
+pub(crate) fn lagged(inputs: usize, memory: usize, rows: usize, normal: &mut Normal) -> DMatrix<f64> {
+    let u: Vec<f64> = (0..inputs * (rows + memory)).map(|_| normal.draw()).collect();
     DMatrix::from_fn(rows, inputs * memory + 1, |t, i| match i {
         0 => 1.0,
         i => u[(t + memory - 1 - (i - 1) / inputs) * inputs + (i - 1) % inputs],
@@ -49,9 +37,9 @@ pub fn lagged(inputs: usize, memory: usize, rows: usize, draws: &mut Draws) -> D
 }
 
 /// A random network of independent normal entries, scaled so that its values are of order one.
-pub fn network(q: usize, degree: usize, outputs: usize, rank: usize, draws: &mut Draws) -> Network {
+pub(crate) fn network(q: usize, degree: usize, outputs: usize, rank: usize, normal: &mut Normal) -> Network {
     let mut train = Network::zeros(outputs, q, &vec![rank; degree - 1]);
     let scale = ((q * rank) as f64).sqrt().recip();
-    train.cores.iter_mut().flat_map(|core| &mut core.data).for_each(|v| *v = scale * draws.draw());
+    train.cores.iter_mut().flat_map(|core| &mut core.data).for_each(|v| *v = scale * normal.draw());
     train
 }

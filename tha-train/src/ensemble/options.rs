@@ -3,12 +3,14 @@
 use super::heads::Material;
 use super::relevance;
 use super::select::{Cost, Room};
-use super::subsets::{self, Draws, Strategy};
+use super::subsets::{self, Strategy};
 use crate::checkpoint::{self, Identity};
 use crate::data::Dataset;
 use crate::fit::{self, FitError, Validation};
 use crate::host;
 use crate::solve;
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
 use std::path::PathBuf;
 
 /// How the heads are combined.
@@ -159,14 +161,14 @@ impl EnsembleParams {
         options: &fit::FitParams,
     ) -> Result<Option<Plan>, FitError> {
         let (p, size) = (material.inputs(), self.subset_size);
-        let mut draws = Draws::new(options.solve.seed);
+        let mut rng = ChaCha8Rng::seed_from_u64(options.solve.seed);
         let count = self.heads.unwrap_or(usize::from(u16::MAX));
         Ok(Some(Plan::Fixed(match &self.strategy {
             Strategy::Given(subsets) => subsets.clone(),
-            Strategy::Random => subsets::random(p, size, count, &mut draws),
+            Strategy::Random => subsets::random(p, size, count, &mut rng),
             Strategy::Weighted => {
                 let samples = &material.samples;
-                subsets::weighted(&relevance::relevance(samples, &samples.y, p), size, count, &mut draws)
+                subsets::weighted(&relevance::relevance(samples, &samples.y, p), size, count, &mut rng)
             }
             Strategy::Adaptive => return Ok(Some(Plan::Adaptive(count.min(subsets::choose(p, size))))),
             Strategy::PerOutput => return Ok(None),
@@ -182,7 +184,7 @@ impl EnsembleParams {
                         ),
                     });
                 }
-                let (found, fraction) = subsets::covering(p, size, tuple, count, &mut draws);
+                let (found, fraction) = subsets::covering(p, size, tuple, count, &mut rng);
                 if self.heads.is_none() && fraction < 1.0 {
                     return Err(FitError::Option {
                         option: "subsets",

@@ -4,7 +4,9 @@
 //! what they do about products: leave them to chance (`random`, `weighted`), make sure of all of them (`covering`), or
 //! look for the ones that are missing (`adaptive`, in [`super::adaptive`]).
 
-use crate::network::Normal;
+use rand::RngExt;
+use rand::rngs::ChaCha8Rng;
+use rand::seq::SliceRandom;
 use std::collections::BTreeSet;
 
 /// How the subsets are chosen.
@@ -25,31 +27,6 @@ pub enum Strategy {
     Given(Vec<Vec<usize>>),
 }
 
-/// Uniform numbers from the project's normal deviates, for draws.
-pub(super) struct Draws(Normal);
-
-impl Draws {
-    pub(super) fn new(seed: u64) -> Self {
-        Self(Normal::new(seed))
-    }
-
-    /// Exponentially distributed with mean 1: half the sum of two squared normals.
-    pub(super) fn exponential(&mut self) -> f64 {
-        0.5 * (self.0.draw().powi(2) + self.0.draw().powi(2))
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        // exp(-Exponential) is uniform.
-        (((-self.exponential()).exp() * n as f64) as usize).min(n - 1)
-    }
-
-    fn shuffle(&mut self, items: &mut [usize]) {
-        for k in (1..items.len()).rev() {
-            items.swap(k, self.below(k + 1));
-        }
-    }
-}
-
 /// C(n, k), at most `usize::MAX`.
 pub(super) fn choose(n: usize, k: usize) -> usize {
     let mut result: u128 = 1;
@@ -64,7 +41,7 @@ pub(super) fn choose(n: usize, k: usize) -> usize {
 }
 
 /// `count` subsets of `size` of `p` inputs, dealt from shuffled decks: after p / size of them every input was used.
-pub(super) fn random(p: usize, size: usize, count: usize, draws: &mut Draws) -> Vec<Vec<usize>> {
+pub(super) fn random(p: usize, size: usize, count: usize, rng: &mut ChaCha8Rng) -> Vec<Vec<usize>> {
     let count = count.min(choose(p, size));
     let mut subsets = Vec::new();
     let mut seen = BTreeSet::new();
@@ -74,7 +51,7 @@ pub(super) fn random(p: usize, size: usize, count: usize, draws: &mut Draws) -> 
         while subset.len() < size {
             if deck.is_empty() {
                 deck = (0..p).collect();
-                draws.shuffle(&mut deck);
+                deck.shuffle(rng);
             }
             // A card that the hand holds already goes to the bottom of the deck.
             match deck.iter().rposition(|card| !subset.contains(card)) {
@@ -88,7 +65,7 @@ pub(super) fn random(p: usize, size: usize, count: usize, draws: &mut Draws) -> 
         // A duplicate is replaced by a fresh draw; the deck goes on, so that coverage does not suffer.
         while !seen.insert(subset.clone()) {
             let mut all: Vec<usize> = (0..p).collect();
-            draws.shuffle(&mut all);
+            all.shuffle(rng);
             subset = all[..size].to_vec();
             subset.sort_unstable();
         }
@@ -98,7 +75,12 @@ pub(super) fn random(p: usize, size: usize, count: usize, draws: &mut Draws) -> 
 }
 
 /// `count` subsets drawn without replacement with probability proportional to `relevance`, without duplicates.
-pub(super) fn weighted(relevance: &[f64], size: usize, count: usize, draws: &mut Draws) -> Vec<Vec<usize>> {
+pub(super) fn weighted(
+    relevance: &[f64],
+    size: usize,
+    count: usize,
+    rng: &mut ChaCha8Rng,
+) -> Vec<Vec<usize>> {
     let p = relevance.len();
     let count = count.min(choose(p, size));
     // A tenth is spread evenly: no input is beyond reach, and every subset is drawn sooner or later.
@@ -108,7 +90,8 @@ pub(super) fn weighted(relevance: &[f64], size: usize, count: usize, draws: &mut
     let mut subsets = Vec::new();
     while subsets.len() < count {
         // Efraimidis and Spirakis: the smallest Exponential / weight win.
-        let mut keys: Vec<(f64, usize)> = (0..p).map(|c| (draws.exponential() / weight(c), c)).collect();
+        let mut exponential = || -libm::log(1.0 - rng.random::<f64>());
+        let mut keys: Vec<(f64, usize)> = (0..p).map(|c| (exponential() / weight(c), c)).collect();
         keys.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut subset: Vec<usize> = keys[..size].iter().map(|key| key.1).collect();
         subset.sort_unstable();
@@ -132,7 +115,7 @@ pub(super) fn covering(
     size: usize,
     t: usize,
     most: usize,
-    draws: &mut Draws,
+    rng: &mut ChaCha8Rng,
 ) -> (Vec<Vec<usize>>, f64) {
     let t = t.min(size);
     let tuples = choose(p, t);
@@ -149,13 +132,13 @@ pub(super) fn covering(
             // The first open tuple for sure; others at random.
             let mut start = next_open;
             if attempt > 0 {
-                let from = draws.below(tuples);
+                let from = rng.random_range(0..tuples);
                 start = (from..tuples).chain(0..from).find(|&k| !covered[k]).unwrap_or(next_open);
             }
             let mut subset = unrank(start, p, t);
             while subset.len() < size {
                 let mut order: Vec<usize> = (0..p).filter(|c| !subset.contains(c)).collect();
-                draws.shuffle(&mut order);
+                order.shuffle(rng);
                 let gain = |c: usize| new_tuples(&subset, c, t, &covered);
                 let Some(choice) = order.iter().copied().max_by_key(|&c| gain(c)) else { break };
                 subset.push(choice);
@@ -250,12 +233,17 @@ fn unrank(mut position: usize, p: usize, t: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand::SeedableRng;
+
+    fn rng(seed: u64) -> ChaCha8Rng {
+        ChaCha8Rng::seed_from_u64(seed)
+    }
 
     #[test]
     fn no_more_subsets_are_drawn_than_there_are() {
         assert_eq!((choose(80, 80), choose(80, 79), choose(80, 40), choose(3, 4)), (1, 80, usize::MAX, 0));
-        assert_eq!(random(80, 80, 2, &mut Draws::new(1)).len(), 1);
-        assert_eq!(weighted(&[1.0; 80], 80, 2, &mut Draws::new(1)).len(), 1);
+        assert_eq!(random(80, 80, 2, &mut rng(1)).len(), 1);
+        assert_eq!(weighted(&[1.0; 80], 80, 2, &mut rng(1)).len(), 1);
     }
 
     #[test]
@@ -273,7 +261,7 @@ mod tests {
     #[test]
     fn random_subsets_are_distinct_and_use_every_input() {
         for (p, size, count) in [(16, 4, 24), (7, 3, 3), (5, 5, 9), (6, 2, 100), (100, 4, 25)] {
-            let subsets = random(p, size, count, &mut Draws::new(1));
+            let subsets = random(p, size, count, &mut rng(1));
             assert_eq!(subsets.len(), count.min(choose(p, size)));
             assert_eq!(subsets.iter().collect::<BTreeSet<_>>().len(), subsets.len());
             assert!(subsets.iter().all(|s| s.len() == size && s.windows(2).all(|w| w[0] < w[1])));
@@ -281,7 +269,7 @@ mod tests {
                 let used: BTreeSet<_> = subsets.iter().flatten().collect();
                 assert_eq!(used.len(), p, "{p} {size} {count}");
             }
-            assert_eq!(subsets, random(p, size, count, &mut Draws::new(1)));
+            assert_eq!(subsets, random(p, size, count, &mut rng(1)));
         }
     }
 
@@ -290,10 +278,10 @@ mod tests {
         let mut relevance = vec![0.01; 20];
         relevance[3] = 5.0;
         relevance[11] = 5.0;
-        let subsets = weighted(&relevance, 3, 40, &mut Draws::new(2));
+        let subsets = weighted(&relevance, 3, 40, &mut rng(2));
         let uses = |c: usize| subsets.iter().filter(|s| s.contains(&c)).count();
         assert!(uses(3) > 25 && uses(11) > 25 && uses(5) < 15, "{} {} {}", uses(3), uses(11), uses(5));
-        assert_eq!(weighted(&[1.0, 0.0, 0.0], 2, 10, &mut Draws::new(3)).len(), 3, "all there are");
+        assert_eq!(weighted(&[1.0, 0.0, 0.0], 2, 10, &mut rng(3)).len(), 3, "all there are");
     }
 
     #[test]
@@ -301,12 +289,12 @@ mod tests {
         for (p, size, t, at_most) in
             [(12, 4, 2, 16), (16, 4, 2, 28), (9, 3, 2, 15), (8, 4, 3, 18), (5, 5, 3, 1)]
         {
-            let (subsets, fraction) = covering(p, size, t, usize::MAX, &mut Draws::new(4));
+            let (subsets, fraction) = covering(p, size, t, usize::MAX, &mut rng(4));
             assert_eq!(fraction, 1.0);
             assert_eq!(coverage(p, t, &subsets), Some(1.0));
             assert!(subsets.len() <= at_most, "{p} {size} {t}: {} subsets", subsets.len());
         }
-        let (subsets, fraction) = covering(12, 4, 2, 5, &mut Draws::new(5));
+        let (subsets, fraction) = covering(12, 4, 2, 5, &mut rng(5));
         assert_eq!(subsets.len(), 5);
         assert!(fraction > 0.4 && fraction < 0.5, "{fraction}");
         assert_eq!(coverage(12, 2, &subsets), Some(fraction));

@@ -1,25 +1,19 @@
-//! Seeded normal deviates: SplitMix64 and Box-Muller, so that a seed gives the same start everywhere and always.
+//! Seeded normal deviates: ChaCha8 and Marsaglia's polar method. Generator and logarithm are written in Rust, so that a
+//! seed gives the same bits on every platform.
+
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 /// A stream of independent N(0, 1) deviates.
 pub(crate) struct Normal {
-    state: u64,
+    uniform: ChaCha8Rng,
     spare: Option<f64>,
 }
 
 impl Normal {
     /// The stream of `seed`.
     pub(crate) fn new(seed: u64) -> Self {
-        Self { state: seed, spare: None }
-    }
-
-    fn uniform(&mut self) -> f64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^= z >> 31;
-        // 53 bits, never zero: its logarithm is taken.
-        ((z >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+        Self { uniform: ChaCha8Rng::seed_from_u64(seed), spare: None }
     }
 
     /// The next deviate.
@@ -27,9 +21,15 @@ impl Normal {
         if let Some(value) = self.spare.take() {
             return value;
         }
-        let radius = (-2.0 * self.uniform().ln()).sqrt();
-        let angle = std::f64::consts::TAU * self.uniform();
-        self.spare = Some(radius * angle.sin());
-        radius * angle.cos()
+        // A point in the unit disc gives two deviates.
+        loop {
+            let [a, b] = [(); 2].map(|()| self.uniform.random_range(-1.0..1.0));
+            let square: f64 = a * a + b * b;
+            if 0.0 < square && square < 1.0 {
+                let factor = (-2.0 * libm::log(square) / square).sqrt();
+                self.spare = Some(factor * b);
+                return factor * a;
+            }
+        }
     }
 }

@@ -24,7 +24,7 @@ pub(super) struct Array {
 impl Array {
     pub(super) fn random(options: &SynthParams, normal: &mut Normal) -> Self {
         let p = options.channels;
-        let slowest = TAIL.powf(1.0 / options.memory as f64);
+        let slowest = libm::pow(TAIL, 1.0 / options.memory as f64);
         let mut channels = |low, high| (0..p).map(|_| between(low, high, normal)).collect::<Vec<f64>>();
         let (cross_talk, poles, levels) = (channels(0.05, 0.25), channels(0.0, slowest), channels(1.0, 3.0));
         let mut weights = |size: f64| {
@@ -43,7 +43,7 @@ impl Array {
             let mut w = 0.0;
             let sample = |t: usize| {
                 w = a * w + (1.0 - a) * (u[i][t] + k * (before[t] + after[t]));
-                level * (w / level).tanh()
+                level * libm::tanh(w / level)
             };
             (0..u[i].len()).map(sample).collect()
         };

@@ -206,7 +206,7 @@ fn unit_variance(column: &[f64]) -> f64 {
 
 /// A number between two bounds, favouring the middle.
 fn between(low: f64, high: f64, normal: &mut Normal) -> f64 {
-    low + (high - low) * 0.5 * (1.0 + normal.draw().tanh())
+    low + (high - low) * 0.5 * (1.0 + libm::tanh(normal.draw()))
 }
 
 #[cfg(test)]

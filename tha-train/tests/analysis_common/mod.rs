@@ -2,35 +2,21 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use nalgebra::DMatrix;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use tha_train::analysis::{Part, Setting, mask};
 use tha_train::network::Network;
 
-/// SplitMix64.
-pub struct Draws(pub u64);
+/// A number with mean 0 and variance about 1: the theorems ask for no distribution.
+pub fn draw(rng: &mut ChaCha8Rng) -> f64 {
+    rng.random_range(-1.7..1.7)
+}
 
-impl Draws {
-    pub fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    /// Near enough to normal, mean 0 and variance 1.
-    pub fn normal(&mut self) -> f64 {
-        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
-    }
-
-    pub fn below(&mut self, limit: usize) -> usize {
-        (self.uniform() * limit as f64) as usize
-    }
-
-    pub fn train(&mut self, outputs: usize, q: usize, ranks: &[usize]) -> Network {
-        let zero = Network::zeros(outputs, q, ranks);
-        let coefficients: Vec<f64> = (0..zero.parameters()).map(|_| self.normal()).collect();
-        with_coefficients(&zero, &coefficients)
-    }
+/// A network of independent coefficients.
+pub fn random_network(outputs: usize, q: usize, ranks: &[usize], rng: &mut ChaCha8Rng) -> Network {
+    let mut network = Network::zeros(outputs, q, ranks);
+    network.cores.iter_mut().flat_map(|core| &mut core.data).for_each(|v| *v = draw(rng));
+    network
 }
 
 /// All coefficients, core after core.
@@ -59,39 +45,39 @@ pub struct Sizes {
 
 /// A full model, heads that are anything from the truncation to unrelated, convex weights, correlated inputs.
 pub fn random_setting(seed: u64, sizes: Sizes) -> Setting {
-    let mut draws = Draws(seed);
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let Sizes { inputs, memory, degree, outputs, rows, heads } = sizes;
     let q = inputs * memory + 1;
-    let correlation = draws.uniform();
+    let correlation: f64 = rng.random();
     let x = {
         let mut x = DMatrix::from_element(rows, q, 1.0);
         for t in 0..rows {
-            let common = draws.normal();
+            let common = draw(&mut rng);
             for i in 1..q {
-                x[(t, i)] = correlation * common + (1.0 - correlation) * draws.normal();
+                x[(t, i)] = correlation * common + (1.0 - correlation) * draw(&mut rng);
             }
         }
         x
     };
-    let ranks: Vec<usize> = (1..degree).map(|_| 1 + draws.below(3)).collect();
-    let full = draws.train(outputs, q, &ranks);
+    let ranks: Vec<usize> = (1..degree).map(|_| rng.random_range(1..=3)).collect();
+    let full = random_network(outputs, q, &ranks, &mut rng);
     let mut y = full.evaluate(&x);
-    y.apply(|v| *v += 0.1 * draws.normal());
-    let raw: Vec<f64> = (0..heads).map(|_| draws.uniform()).collect();
+    y.apply(|v| *v += 0.1 * draw(&mut rng));
+    let raw: Vec<f64> = (0..heads).map(|_| rng.random()).collect();
     let sum: f64 = raw.iter().sum();
-    let part = |weight: f64, draws: &mut Draws| {
-        let mut subset: Vec<usize> = (0..inputs).filter(|_| draws.uniform() < 0.6).collect();
+    let part = |weight: f64, rng: &mut ChaCha8Rng| {
+        let mut subset: Vec<usize> = (0..inputs).filter(|_| rng.random_bool(0.6)).collect();
         if subset.is_empty() {
-            subset.push(draws.below(inputs));
+            subset.push(rng.random_range(0..inputs));
         }
-        let ranks: Vec<usize> = (1..degree).map(|_| 1 + draws.below(2)).collect();
-        let mut train = draws.train(outputs, subset.len() * memory + 1, &ranks);
-        let far = draws.uniform();
+        let ranks: Vec<usize> = (1..degree).map(|_| rng.random_range(1..=2)).collect();
+        let mut train = random_network(outputs, subset.len() * memory + 1, &ranks, rng);
+        let far: f64 = rng.random();
         train.scale(far * far);
         let near = mask::restrict(&full, &subset, inputs);
         Part { train: near.add(&train), subset, weight: weight / sum, ranks }
     };
-    let heads = raw.into_iter().map(|weight| part(weight, &mut draws)).collect();
+    let heads = raw.into_iter().map(|weight| part(weight, &mut rng)).collect();
     Setting {
         x,
         y,
