@@ -8,7 +8,7 @@ use std::time::Instant;
 use tha_core::RangePolicy;
 use tha_train::data::{Columns, Dataset, Source};
 use tha_train::fit::{FitParams, Validation, fit};
-use tha_train::solve::{self, Silent};
+use tha_train::{Silent, solve};
 
 /// Name, memory, degree, rank cap, clamped to the training range.
 const SETTINGS: [(&str, usize, usize, usize, bool); 7] = [

@@ -4,9 +4,9 @@ use nalgebra::DMatrix;
 use std::sync::Mutex;
 use tha_train::network::Network;
 use tha_train::solve::{
-    Decay, Observer, Problem, Ridge, Silent, SolveError, SolveParams, Solver, Step, StepKind, choose_and_fit,
-    fit,
+    Decay, Problem, Ridge, SolveError, SolveParams, Solver, Step, StepKind, choose_and_fit, fit,
 };
+use tha_train::{Event, Progress, Silent};
 
 /// Seeded deviates of about unit variance.
 struct Draws(u64);
@@ -38,9 +38,11 @@ fn network(outputs: usize, q: usize, ranks: &[usize], draws: &mut Draws) -> Netw
 #[derive(Default)]
 struct Steps(Mutex<Vec<Step>>);
 
-impl Observer for Steps {
-    fn progress(&self, step: &Step) {
-        self.0.lock().unwrap().push(step.clone());
+impl Progress for Steps {
+    fn report(&self, event: &Event<'_>) {
+        if let Event::Step(step) = event {
+            self.0.lock().unwrap().push(Step::clone(step));
+        }
     }
 }
 

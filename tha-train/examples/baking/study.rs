@@ -8,10 +8,10 @@
 
 use tha_core::RangePolicy;
 use tha_train::analysis::{self, Analysis, Setting};
-use tha_train::ensemble::{self, Combine, Strategy, Watch};
+use tha_train::ensemble::{self, Combine, Strategy};
 use tha_train::fit::{self, FitError, Validation};
-use tha_train::solve::{self, Silent};
 use tha_train::synth::{self, Kind, SynthError};
+use tha_train::{Silent, solve};
 
 /// What is varied, and the system it is tried on.
 #[derive(Clone, Debug)]
@@ -98,10 +98,6 @@ pub enum StudyError {
     Analysis(#[from] analysis::AnalysisError),
 }
 
-struct Unseen;
-
-impl Watch for Unseen {}
-
 /// Runs a plan; `progress` is told about every row.
 pub fn run(plan: &Plan, mut progress: impl FnMut(&Row)) -> Result<Vec<Row>, StudyError> {
     let mut rows = Vec::new();
@@ -130,7 +126,7 @@ pub fn run(plan: &Plan, mut progress: impl FnMut(&Row)) -> Result<Vec<Row>, Stud
                     combine: Combine::Average,
                     ..ensemble::EnsembleParams::default()
                 };
-                let fitted = ensemble::fit(&data.train, Validation::End(0.2), &options, &wanted, &Unseen)?;
+                let fitted = ensemble::fit(&data.train, Validation::End(0.2), &options, &wanted, &Silent)?;
                 let model = fitted.fit.model;
                 let setting = Setting::from_models(&full, &model, &data.train)?;
                 let a = analysis::analyze(

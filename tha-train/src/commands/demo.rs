@@ -6,12 +6,13 @@ mod stream;
 use super::args::Threads;
 use super::error::{CliError, go_on};
 use super::synth::stage;
+use super::watch::Watch;
 use next::Commands;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Instant;
 use stream::Streamed;
-use tha_cli::{Replace, Speech, Status, figure, interrupt, summary, table};
+use tha_cli::{Replace, Speech, Status, figure, summary, table};
 use tha_core::RangePolicy;
 use tha_train::analysis::{self, Analysis, Setting};
 use tha_train::data::Dataset;
@@ -21,7 +22,7 @@ use tha_train::fit::{self, Validation};
 use tha_train::model::Model;
 use tha_train::output::{self, LISTING, Staging};
 use tha_train::report;
-use tha_train::solve::{self, Observer};
+use tha_train::solve;
 use tha_train::synth::{self, Kind, Synthetic};
 
 /// The whole path on a synthetic sensor array: fit it in four ways, compare, stream the best through the code of the
@@ -175,7 +176,7 @@ fn fit_all(seed: u64, data: &Synthetic, progress: &Status) -> Result<Vec<Candida
     let mut candidates = Vec::new();
     for (name, combine) in ways {
         let clock = Instant::now();
-        let watch = Watch { progress, name };
+        let watch = Watch { name, ..Watch::new(progress) };
         let outcome = match combine {
             None => fit::fit(&data.train, judge, &options(4, 2), &watch)?,
             Some(combine) => {
@@ -332,36 +333,4 @@ fn words(args: &Args, report: &Report<'_>) -> String {
         (100.0 * stream.bound_used).ceil(),
         report.next.join("\n  "),
     )
-}
-
-/// Passes the progress of a fit on, and Ctrl-C back.
-struct Watch<'a> {
-    progress: &'a Status,
-    name: &'static str,
-}
-
-impl Observer for Watch<'_> {
-    fn progress(&self, step: &solve::Step) {
-        self.progress.now(|| format!("{}: {step}", self.name));
-    }
-
-    fn stop(&self) -> bool {
-        interrupt::requested()
-    }
-}
-
-impl ensemble::Watch for Watch<'_> {
-    fn head(&self, _: usize, done: usize, of: usize, validation: f64, _: f64) {
-        self.progress
-            .now(|| format!("{}: {done} of {of} heads, held-out residual {}", self.name, figure(validation)));
-    }
-
-    fn joint(&self, step: usize, validation: f64) {
-        self.progress
-            .now(|| format!("{}: joint step {step}, held-out residual {}", self.name, figure(validation)));
-    }
-
-    fn stop(&self) -> bool {
-        interrupt::requested()
-    }
 }

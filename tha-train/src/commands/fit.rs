@@ -3,12 +3,13 @@
 use super::args::{ColumnArgs, Threads, ValidationArgs, beside, read};
 use super::error::{CliError, go_on};
 use super::evaluate::out_of_range_in_words;
-use super::fit_report::{self, Course};
+use super::fit_report;
 use super::subsets::strategy;
+use super::watch::Watch;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Instant;
-use tha_cli::{DataArgs, Replace, Speech, Status, count, figure, interrupt, summary, table, with_flags};
+use tha_cli::{DataArgs, Replace, Speech, Status, count, figure, summary, table, with_flags};
 use tha_core::RangePolicy;
 use tha_train::ensemble::{self, Combine, Strategy, Summary};
 use tha_train::fit::{self, FitParams, HeadReport, Outcome};
@@ -16,7 +17,7 @@ use tha_train::host;
 use tha_train::metrics::Metrics;
 use tha_train::model::OutOfRange;
 use tha_train::output::{self, Kind, Staging};
-use tha_train::solve::{self, Decay, Observer, Ridge, Solver};
+use tha_train::solve::{self, Decay, Ridge, Solver};
 
 /// Fit a model to recorded inputs and outputs.
 ///
@@ -243,7 +244,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     data.check_memory(args.memory)?;
 
     let progress = Status::new(args.speech, args.judge.warnings(&data, validation.as_ref()));
-    let watch = Watch { progress: &progress, course: Course::default() };
+    let watch = Watch::new(&progress);
     let judge = args.judge.judge(validation.as_ref());
     let (outcome, ensemble) = match args.ensemble(&data.inputs)? {
         None => (fit::fit(&data, judge, &options, &watch)?, None),
@@ -285,53 +286,6 @@ fn in_flags(mut summary: Summary) -> Summary {
     summary.hint = summary.hint.as_deref().map(with_flags);
     summary.failed.iter_mut().for_each(|failure| failure.reason = with_flags(&failure.reason));
     summary
-}
-
-/// Passes the solver's progress on, and Ctrl-C back.
-struct Watch<'a> {
-    progress: &'a Status,
-    course: Course,
-}
-
-impl ensemble::Watch for Watch<'_> {
-    fn head(&self, k: usize, done: usize, of: usize, validation: f64, seconds: f64) {
-        self.progress.now(|| {
-            format!(
-                "head {}: held-out error {}; {done} of {of}, about {seconds:.0} s left",
-                k + 1,
-                figure(validation)
-            )
-        });
-    }
-
-    fn cycle(&self, cycle: usize, validation: f64) {
-        self.course.cycle(validation);
-        self.progress.now(|| format!("cycle {cycle}: held-out residual {}", figure(validation)));
-    }
-
-    fn joint(&self, step: usize, validation: f64) {
-        self.course.cycle(validation);
-        self.progress.now(|| format!("joint step {step}: held-out residual {}", figure(validation)));
-    }
-
-    fn warn(&self, text: String) {
-        self.progress.warning(text);
-    }
-
-    fn stop(&self) -> bool {
-        interrupt::requested()
-    }
-}
-
-impl Observer for Watch<'_> {
-    fn progress(&self, step: &solve::Step) {
-        self.course.step(step);
-        self.progress.now(|| step.to_string());
-    }
-
-    fn stop(&self) -> bool {
-        interrupt::requested()
-    }
 }
 
 /// The JSON object of a fit.

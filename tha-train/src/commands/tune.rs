@@ -3,13 +3,12 @@
 use super::args::{ColumnArgs, Threads, ValidationArgs, read};
 use super::error::{CliError, go_on};
 use super::tune_report::{Found, Report, words};
+use super::watch::Watch;
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use tha_cli::{DataArgs, Replace, Speech, Status, figure, interrupt, lock, summary};
-use tha_train::fit::FitError;
+use tha_cli::{DataArgs, Replace, Speech, Status, interrupt, summary};
 use tha_train::output::{self, Kind, Staging};
-use tha_train::tune::{self, Setting, Trial};
+use tha_train::tune;
 
 /// Search settings for `fit`: memory, degree, rank and, with five inputs or more, heads.
 ///
@@ -111,7 +110,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let validation = args.judge.read(&data)?;
     let progress = Status::new(args.speech, args.judge.warnings(&data, validation.as_ref()));
     let deadline = limit.and_then(|limit| start.checked_add(limit));
-    let watch = Watch { progress: &progress, deadline, best: Mutex::new(None) };
+    let watch = Watch { deadline, ..Watch::new(&progress) };
     interrupt::wait_for_me();
     let tuning = tune::tune(&data, args.judge.judge(validation.as_ref()), &options, &watch)?;
 
@@ -143,42 +142,4 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         return Err(CliError::Check(why));
     }
     Ok(())
-}
-
-/// Passes the progress of the search on, and Ctrl-C and the time limit back.
-struct Watch<'a> {
-    progress: &'a Status,
-    deadline: Option<Instant>,
-    best: Mutex<Option<f64>>,
-}
-
-impl tune::Watch for Watch<'_> {
-    fn trial(
-        &self,
-        done: usize,
-        setting: &Setting,
-        (rung, of): (usize, usize),
-        result: Result<&Trial, &FitError>,
-    ) {
-        let mut best = lock(&self.best);
-        let said = match result {
-            Ok(trial) => {
-                if rung + 1 == of {
-                    *best = Some(best.map_or(trial.held_out, |least: f64| least.min(trial.held_out)));
-                }
-                format!("held-out NRMSE {}", figure(trial.held_out))
-            }
-            Err(error) => error.to_string(),
-        };
-        let best = best.map_or_else(String::new, |least| format!("; best so far {}", figure(least)));
-        self.progress.now(|| format!("fit {done}, rung {} of {of}: {setting}: {said}{best}", rung + 1));
-    }
-
-    fn warn(&self, text: String) {
-        self.progress.warning(text);
-    }
-
-    fn stop(&self) -> bool {
-        interrupt::requested() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
-    }
 }

@@ -59,7 +59,7 @@ pub enum FitError {
     /// A model that the file format cannot hold.
     #[error("{0}")]
     Model(String),
-    /// The observer asked to stop.
+    /// The fit was asked to stop.
     #[error("stopped before the fit was complete")]
     Stopped,
 }

@@ -16,7 +16,7 @@ pub use options::{FitParams, Validation};
 use crate::data::Dataset;
 use crate::metrics::Metrics;
 use crate::model::Model;
-use crate::solve::Observer;
+use crate::progress::Progress;
 use full::Full;
 use serde::Serialize;
 
@@ -67,20 +67,21 @@ pub fn fit(
     data: &Dataset,
     judge: Validation<'_>,
     options: &FitParams,
-    observer: &dyn Observer,
+    progress: &dyn Progress,
 ) -> Result<Outcome, FitError> {
     options.check(judge)?;
     let options = &options.lagged();
     data.check_memory(options.memory)?;
     options.check_size(data, data.inputs.len(), 1)?;
-    let (outcome, ()) = judged::fit(&Full { data, options, observer }, data, judge, options)?;
+    let (outcome, ()) = judged::fit(&Full { data, options, progress }, data, judge, options)?;
     Ok(outcome)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::solve::{self, Silent};
+    use crate::progress::Silent;
+    use crate::solve;
     use crate::synth::{self, Kind};
     use tha_core::RangePolicy;
 
@@ -133,9 +134,9 @@ mod tests {
     }
 
     #[test]
-    fn an_observer_can_stop_it() {
+    fn it_can_be_stopped() {
         struct Impatient;
-        impl Observer for Impatient {
+        impl Progress for Impatient {
             fn stop(&self) -> bool {
                 true
             }

@@ -20,6 +20,7 @@ pub use setting::{Heads, Setting};
 use crate::checkpoint::{self, Checkpoint, Identity};
 use crate::data::{DataError, Dataset, Split, listed};
 use crate::fit::{FitError, Validation};
+use crate::progress::{Event, Progress};
 use search::Search;
 use std::path::PathBuf;
 
@@ -59,25 +60,6 @@ impl Default for TuneParams {
             seed: 0,
             checkpoint: None,
         }
-    }
-}
-
-/// Sees the fits come, and may end the search.
-pub trait Watch: Sync {
-    /// The `done`-th fit, of this setting on this rung (from 0) of how many, came to its end.
-    fn trial(
-        &self,
-        _done: usize,
-        _setting: &Setting,
-        _rung: (usize, usize),
-        _result: Result<&Trial, &FitError>,
-    ) {
-    }
-    /// Something that the user should know, in one line.
-    fn warn(&self, _text: String) {}
-    /// True to end the search with what there is.
-    fn stop(&self) -> bool {
-        false
     }
 }
 
@@ -125,17 +107,17 @@ pub fn tune(
     data: &Dataset,
     judge: Validation<'_>,
     options: &TuneParams,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Tuning, FitError> {
     check(data, judge, options)?;
     let checkpoint = match &options.checkpoint {
         Some(folder) => {
             let identity = identity(data, judge, options);
-            Some(Checkpoint::open(folder, identity, |text| watch.warn(text))?)
+            Some(Checkpoint::open(folder, identity, |text| progress.report(&Event::Warning(text)))?)
         }
         None => None,
     };
-    Search::new(data, judge, options, watch, checkpoint).run()
+    Search::new(data, judge, options, progress, checkpoint).run()
 }
 
 /// Refuses what cannot work before any work is done.

@@ -8,7 +8,7 @@ use super::front::Size;
 use crate::data::{Dataset, Record};
 use crate::ensemble;
 use crate::fit::{self, FitError, Validation};
-use crate::solve::{Observer, Step};
+use crate::progress::{OnlyStop, Progress};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -53,23 +53,6 @@ impl Trial {
     }
 }
 
-/// Ends the fits of a search.
-pub(super) struct Stop<'a>(pub &'a dyn super::Watch);
-
-impl Observer for Stop<'_> {
-    fn progress(&self, _: &Step) {}
-
-    fn stop(&self) -> bool {
-        self.0.stop()
-    }
-}
-
-impl ensemble::Watch for Stop<'_> {
-    fn stop(&self) -> bool {
-        self.0.stop()
-    }
-}
-
 /// Fits a setting on a rung.
 pub(super) fn run(
     data: &Dataset,
@@ -77,9 +60,9 @@ pub(super) fn run(
     setting: &Setting,
     rung: usize,
     options: &super::TuneParams,
-    watch: &dyn super::Watch,
+    progress: &dyn Progress,
 ) -> Result<Trial, FitError> {
-    let stop = Stop(watch);
+    let stop = OnlyStop(progress);
     let fit_options = setting.fit_options(options.seed, RESTARTS[rung], rung == LAST);
     let fit = |data: &Dataset, judge: Validation<'_>| match &setting.heads {
         None => fit::fit(data, judge, &fit_options, &stop),
