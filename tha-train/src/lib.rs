@@ -24,6 +24,7 @@ pub mod stage;
 pub mod synth;
 pub mod tune;
 
+pub use fit::{FitError, FitParams};
 pub use progress::{Event, Progress, Silent};
 
 /// Version and, in a checkout, commit.

@@ -19,7 +19,7 @@ pub(super) fn for_weights(
     all: &Products,
     folds: &[Products],
     combine: Combine,
-    options: &fit::FitParams,
+    options: &fit::ValidFitParams,
     progress: &dyn Progress,
 ) -> Option<String> {
     let crossed = |solve: &dyn Fn(&Products) -> DVector<f64>| {
@@ -55,7 +55,7 @@ pub(super) fn for_weights(
 pub(super) fn for_additive(
     material: &Material<'_>,
     mine: f64,
-    options: &fit::FitParams,
+    options: &fit::ValidFitParams,
     progress: &dyn Progress,
 ) -> Option<String> {
     let full = full_model(material, options, progress).filter(|full| *full < 0.98 * mine);
@@ -78,7 +78,11 @@ fn say(mine: f64, better: &[String]) -> Option<String> {
 }
 
 /// The residual of one head on all inputs on the held-out samples, if it is cheap.
-fn full_model(material: &Material<'_>, options: &fit::FitParams, progress: &dyn Progress) -> Option<f64> {
+fn full_model(
+    material: &Material<'_>,
+    options: &fit::ValidFitParams,
+    progress: &dyn Progress,
+) -> Option<f64> {
     let s = &options.solve;
     let (q, r, d) = (material.samples.ncols(), s.max_rank, s.degree);
     let parameters = q * r * r * d.saturating_sub(2) + 2 * q * r;

@@ -23,13 +23,14 @@ mod subsets;
 pub mod weights;
 
 pub use heads::Failure;
-pub use options::{Combine, EnsembleParams};
+pub use options::Combine;
+pub(crate) use options::EnsembleParams;
 pub use subsets::Strategy;
 
 use crate::checkpoint::Checkpoint;
 use crate::data::Dataset;
 use crate::fit::judged::{self, Choice, ChosenHead, Procedure};
-use crate::fit::{self, FitError, Validation};
+use crate::fit::{self, FitError};
 use crate::metrics::Metrics;
 use crate::network::Network;
 use crate::progress::{Event, Progress};
@@ -40,15 +41,6 @@ use nalgebra::{DMatrix, DVector};
 use options::Plan;
 use select::{Cost, select};
 use serde::Serialize;
-
-/// A finished ensemble.
-#[derive(Clone, Debug)]
-pub struct Outcome {
-    /// Model and figures, as of any fit.
-    pub fit: fit::Outcome,
-    /// What there is to say beside them.
-    pub summary: Summary,
-}
 
 /// What there is to say about an ensemble beside its figures.
 #[derive(Clone, Debug, Serialize)]
@@ -71,31 +63,21 @@ fn subset_names(data: &Dataset, subset: &[usize]) -> Vec<String> {
 }
 
 /// Fits an ensemble.
-pub fn fit(
+pub(crate) fn fit(
     data: &Dataset,
-    judge: Validation<'_>,
-    options: &fit::FitParams,
+    options: &fit::ValidFitParams,
     ensemble: &EnsembleParams,
     progress: &dyn Progress,
-) -> Result<Outcome, FitError> {
-    options.check(judge)?;
-    let options = &options.lagged();
-    data.check_memory(options.memory)?;
-    ensemble.check(data)?;
-    if matches!(judge, Validation::Folds(_)) && ensemble.adds() {
-        let reason = "additive heads are chosen on one validation part; leave out `folds`";
-        return Err(FitError::Combination { reason });
-    }
-    ensemble.check_size(data, options)?;
+) -> Result<fit::Outcome, FitError> {
     let checkpoint = match &ensemble.checkpoint {
         Some(folder) => {
-            let identity = ensemble.identity(data, judge, options);
+            let identity = ensemble.identity(data, options);
             Some(Checkpoint::open(folder, identity, |text| progress.report(&Event::Warning(text)))?)
         }
         None => None,
     };
     let procedure = Ensemble { data, options, ensemble, checkpoint, progress };
-    let (fit, chosen) = judged::fit(&procedure, data, judge, options)?;
+    let (fit, chosen) = judged::fit(&procedure, data, options)?;
     let inputs = |head: &fit::HeadReport| {
         let index = |name: &String| data.inputs.iter().position(|other| other == name);
         head.inputs.iter().filter_map(index).collect()
@@ -105,13 +87,13 @@ pub fn fit(
     let Extra { failures, before: (heads_before, flash_bytes_before), hint, .. } = chosen;
     let coverage = subsets::coverage(p, options.solve.degree.min(p), &subsets);
     let summary = Summary { failed: failures, heads_before, flash_bytes_before, coverage, hint };
-    Ok(Outcome { fit, summary })
+    Ok(fit::Outcome { ensemble: Some(summary), ..fit })
 }
 
 /// How an ensemble is made.
 struct Ensemble<'a> {
     data: &'a Dataset,
-    options: &'a fit::FitParams,
+    options: &'a fit::ValidFitParams<'a>,
     ensemble: &'a EnsembleParams,
     checkpoint: Option<Checkpoint<'a>>,
     progress: &'a dyn Progress,
@@ -228,7 +210,7 @@ fn cost(inputs: &[usize], train: &Network) -> Cost {
 fn weigh(
     material: &Material<'_>,
     plan: Plan,
-    options: &fit::FitParams,
+    options: &fit::ValidFitParams,
     ensemble: &EnsembleParams,
     checkpoint: Option<&Checkpoint>,
     progress: &dyn Progress,
@@ -296,7 +278,7 @@ fn train_adaptively(
 fn add(
     material: &Material<'_>,
     plan: Plan,
-    options: &fit::FitParams,
+    options: &fit::ValidFitParams,
     ensemble: &EnsembleParams,
     checkpoint: Option<&Checkpoint>,
     progress: &dyn Progress,
@@ -373,7 +355,7 @@ fn note(heads: usize, combine: Combine, samples: usize, nrmse: f64) -> String {
 fn file_bytes(
     material: &Material<'_>,
     heads: &[ChosenHead],
-    options: &fit::FitParams,
+    options: &fit::ValidFitParams,
 ) -> Result<usize, FitError> {
     let choice = Choice {
         scaling: material.scaling.clone(),

@@ -24,7 +24,7 @@ const GAIN: f64 = 0.01;
 /// Chooses and fits a head for every output.
 pub(super) fn choose(
     material: &Material<'_>,
-    options: &fit::FitParams,
+    options: &fit::ValidFitParams,
     ensemble: &EnsembleParams,
     checkpoint: Option<&Checkpoint>,
     progress: &dyn Progress,
@@ -81,7 +81,7 @@ fn grow(
     material: &Material<'_>,
     j: usize,
     size: usize,
-    options: &fit::FitParams,
+    options: &fit::ValidFitParams,
     progress: &dyn Progress,
 ) -> Result<(Vec<usize>, solve::Choice), FitError> {
     let y = material.samples.y.columns(j, 1).into_owned();

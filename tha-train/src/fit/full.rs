@@ -1,7 +1,7 @@
 //! The full model: one head on all inputs.
 
 use super::judged::{Choice, ChosenHead, Procedure};
-use super::{FitError, FitParams};
+use super::{FitError, ValidFitParams};
 use crate::data::{Dataset, Split};
 use crate::metrics::Metrics;
 use crate::network::Network;
@@ -14,7 +14,7 @@ use std::time::Instant;
 /// How the full model is made.
 pub(super) struct Full<'a> {
     pub data: &'a Dataset,
-    pub options: &'a FitParams,
+    pub options: &'a ValidFitParams<'a>,
     pub progress: &'a dyn Progress,
 }
 

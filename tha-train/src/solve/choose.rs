@@ -116,8 +116,8 @@ pub(super) fn choose(
     }
     if options.degree > 1 && options.solver == Solver::Ladder {
         best = least(&tried).settings.clone();
-        // Up or down, for as long as it pays. Heads of an ensemble make up for each other.
-        for factor in [STEP, STEP.recip()].into_iter().filter(|_| options.restarts > 1) {
+        // Up or down, for as long as it pays.
+        for factor in [STEP, STEP.recip()].into_iter().filter(|_| options.choose_gamma) {
             let mut gamma = 1.0;
             let before = tried.len();
             loop {

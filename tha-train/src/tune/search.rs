@@ -24,7 +24,7 @@ const ENSEMBLES_EVERY: usize = 3;
 pub(super) struct Search<'a> {
     data: &'a Dataset,
     judge: Validation<'a>,
-    options: &'a TuneParams,
+    options: &'a TuneParams<'a>,
     progress: &'a dyn Progress,
     checkpoint: Option<Checkpoint<'a>>,
     pool: Pool<'a>,
@@ -38,7 +38,7 @@ impl<'a> Search<'a> {
     pub(super) fn new(
         data: &'a Dataset,
         judge: Validation<'a>,
-        options: &'a TuneParams,
+        options: &'a TuneParams<'a>,
         progress: &'a dyn Progress,
         checkpoint: Option<Checkpoint<'a>>,
     ) -> Self {
