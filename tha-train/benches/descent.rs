@@ -8,7 +8,8 @@ mod common;
 use common::{Normal, cpu_seconds};
 use nalgebra::DMatrix;
 use std::time::Instant;
-use tha_train::solve::{Problem, Settings, Silent, SolveParams, fit};
+use tha_train::Silent;
+use tha_train::solve::{Problem, Settings, SolveParams, fit};
 
 fn main() {
     println!("| N | q | d | l | rank | seconds | CPU s | residual |");

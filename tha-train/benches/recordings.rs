@@ -7,8 +7,7 @@ use std::path::Path;
 use std::time::Instant;
 use tha_core::RangePolicy;
 use tha_train::data::{Columns, Dataset, Source};
-use tha_train::fit::{FitParams, Validation, fit};
-use tha_train::solve::{self, Silent};
+use tha_train::{FitParams, Silent};
 
 /// Name, memory, degree, rank cap, clamped to the training range.
 const SETTINGS: [(&str, usize, usize, usize, bool); 7] = [
@@ -33,11 +32,10 @@ fn main() {
     for (name, memory, degree, max_rank, clamped) in SETTINGS {
         let file = |part: &str| read(&Path::new(&folder).join(name).join(part));
         let (Some(train), Some(test)) = (file("train.csv"), file("test.csv")) else { continue };
-        let solve = solve::SolveParams { degree, max_rank, ..solve::SolveParams::default() };
         let range = if clamped { RangePolicy::Clamp } else { RangePolicy::Pass };
-        let options = FitParams { memory, solve, refit: true, range };
+        let params = FitParams::new().memory(memory).degree(degree).max_rank(max_rank).range(range);
         let clock = Instant::now();
-        let outcome = fit(&train, Validation::End(0.2), &options, &Silent).expect("a fit");
+        let outcome = params.check(&train).and_then(|params| params.fit(&train, &Silent)).expect("a fit");
         let (head, seconds) = (&outcome.heads[0], clock.elapsed().as_secs_f64());
         println!(
             "| {name} | {memory}, {degree}, {max_rank} | {:?} | {:.2} | {} | {:.3} | {seconds:.1} | {:.4} |",

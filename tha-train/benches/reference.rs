@@ -11,8 +11,9 @@ use common::{Normal, cpu_seconds, lagged, network};
 use nalgebra::DMatrix;
 use serde_json::Value;
 use std::path::Path;
+use tha_train::Silent;
 use tha_train::network::Network;
-use tha_train::solve::{Fit, Problem, Silent, SolveParams, choose_and_fit};
+use tha_train::solve::{Fit, Problem, SolveParams, choose_and_fit};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();

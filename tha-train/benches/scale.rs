@@ -9,7 +9,8 @@ mod common;
 
 use common::{Normal, cpu_seconds, lagged, network, peak_mib};
 use std::time::Instant;
-use tha_train::solve::{Problem, Silent, SolveParams, choose_and_fit};
+use tha_train::Silent;
+use tha_train::solve::{Problem, SolveParams, choose_and_fit};
 
 fn main() {
     let largest = std::env::args().skip(1).find_map(|a| a.parse().ok()).unwrap_or(50);

@@ -16,12 +16,16 @@ pub mod metrics;
 pub mod model;
 pub mod network;
 pub mod output;
+mod progress;
 pub mod reference;
 pub mod report;
 pub mod solve;
 pub mod stage;
 pub mod synth;
 pub mod tune;
+
+pub use fit::{FitError, FitParams};
+pub use progress::{Event, Progress, Silent};
 
 /// Version and, in a checkout, commit.
 pub const VERSION: &str = env!("THA_VERSION");

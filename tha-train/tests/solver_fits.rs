@@ -9,9 +9,9 @@ use random::Normal;
 use std::sync::Mutex;
 use tha_train::network::Network;
 use tha_train::solve::{
-    Decay, Observer, Problem, Ridge, Silent, SolveError, SolveParams, Solver, Step, StepKind, choose_and_fit,
-    fit,
+    Decay, Problem, Ridge, SolveError, SolveParams, Solver, Step, StepKind, choose_and_fit, fit,
 };
+use tha_train::{Event, Progress, Silent};
 
 fn rows(count: usize, q: usize, draws: &mut Normal) -> DMatrix<f64> {
     DMatrix::from_fn(count, q, |_, i| if i == 0 { 1.0 } else { draws.draw() })
@@ -27,9 +27,11 @@ fn network(outputs: usize, q: usize, ranks: &[usize], draws: &mut Normal) -> Net
 #[derive(Default)]
 struct Steps(Mutex<Vec<Step>>);
 
-impl Observer for Steps {
-    fn progress(&self, step: &Step) {
-        self.0.lock().unwrap().push(step.clone());
+impl Progress for Steps {
+    fn report(&self, event: &Event<'_>) {
+        if let Event::Step(step) = event {
+            self.0.lock().unwrap().push(Step::clone(step));
+        }
     }
 }
 

@@ -6,12 +6,10 @@
 //! the full model's prediction, so that systems can be averaged. `cargo run --release -p tha-train --example baking`
 //! runs it and writes `docs/baking.md`.
 
-use tha_core::RangePolicy;
 use tha_train::analysis::{self, Analysis, Setting};
-use tha_train::ensemble::{self, Combine, Strategy, Watch};
-use tha_train::fit::{self, FitError, Validation};
-use tha_train::solve::{self, Silent};
+use tha_train::fit::FitError;
 use tha_train::synth::{self, Kind, SynthError};
+use tha_train::{FitParams, Silent};
 
 /// What is varied, and the system it is tried on.
 #[derive(Clone, Debug)]
@@ -98,16 +96,10 @@ pub enum StudyError {
     Analysis(#[from] analysis::AnalysisError),
 }
 
-struct Unseen;
-
-impl Watch for Unseen {}
-
 /// Runs a plan; `progress` is told about every row.
 pub fn run(plan: &Plan, mut progress: impl FnMut(&Row)) -> Result<Vec<Row>, StudyError> {
     let mut rows = Vec::new();
-    let solve =
-        solve::SolveParams { degree: plan.degree, max_rank: plan.rank + 1, ..solve::SolveParams::default() };
-    let options = fit::FitParams { memory: plan.memory, solve, refit: true, range: RangePolicy::Pass };
+    let params = FitParams::new().memory(plan.memory).degree(plan.degree).max_rank(plan.rank + 1);
     for &correlation in &plan.correlations {
         for &seed in &plan.seeds {
             let data = synth::generate(&synth::SynthParams {
@@ -121,17 +113,10 @@ pub fn run(plan: &Plan, mut progress: impl FnMut(&Row)) -> Result<Vec<Row>, Stud
                 seed,
                 ..synth::SynthParams::new(Kind::Volterra)
             })?;
-            let full = fit::fit(&data.train, Validation::End(0.2), &options, &Silent)?.model;
+            let full = params.clone().check(&data.train)?.fit(&data.train, &Silent)?.model;
             for &(heads, size) in &plan.ensembles {
-                let wanted = ensemble::EnsembleParams {
-                    heads: Some(heads),
-                    subset_size: size,
-                    strategy: Strategy::Random,
-                    combine: Combine::Average,
-                    ..ensemble::EnsembleParams::default()
-                };
-                let fitted = ensemble::fit(&data.train, Validation::End(0.2), &options, &wanted, &Unseen)?;
-                let model = fitted.fit.model;
+                let wanted = params.clone().heads(heads).subset_size(size).restarts(12);
+                let model = wanted.check(&data.train)?.fit(&data.train, &Silent)?.model;
                 let setting = Setting::from_models(&full, &model, &data.train)?;
                 let a = analysis::analyze(
                     &setting,

@@ -2,6 +2,7 @@
 
 use super::error::CliError;
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
 use tha_cli::{DataArgs, Speech};
 use tha_train::data::{Columns, Dataset, Source};
@@ -34,6 +35,16 @@ impl Threads {
             let _ = rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global();
         }
     }
+}
+
+/// One of some values, by its name.
+pub fn choice<T: Clone + Send + Sync + 'static>(
+    choices: &'static [(&'static str, T)],
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(choices.iter().map(|(name, _)| *name)).try_map(|chosen| {
+        let found = choices.iter().find(|(name, _)| *name == chosen);
+        found.map(|(_, value)| value.clone()).ok_or(format!("there is no {chosen}"))
+    })
 }
 
 /// Reads the data set that is named.
@@ -105,7 +116,7 @@ impl ValidationArgs {
         match (validation, self.folds) {
             (Some(data), _) => Validation::Data(data),
             (None, Some(count)) => Validation::Folds(count),
-            (None, None) => Validation::End(self.val_fraction.unwrap_or(0.2)),
+            (None, None) => self.val_fraction.map_or_else(Validation::default, Validation::End),
         }
     }
 }

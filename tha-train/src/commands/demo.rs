@@ -6,22 +6,22 @@ mod stream;
 use super::args::Threads;
 use super::error::{CliError, go_on};
 use super::synth::stage;
+use super::watch::Watch;
 use next::Commands;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Instant;
 use stream::Streamed;
-use tha_cli::{Replace, Speech, Status, figure, interrupt, summary, table};
+use tha_cli::{Replace, Speech, Status, figure, summary, table};
 use tha_core::RangePolicy;
 use tha_train::analysis::{self, Analysis, Setting};
 use tha_train::data::Dataset;
-use tha_train::ensemble::{self, Combine, Strategy};
+use tha_train::ensemble::{Combine, Strategy};
 use tha_train::export::{self, SourceFile};
-use tha_train::fit::{self, Validation};
+use tha_train::fit::FitParams;
 use tha_train::model::Model;
 use tha_train::output::{self, LISTING, Staging};
 use tha_train::report;
-use tha_train::solve::{self, Observer};
 use tha_train::synth::{self, Kind, Synthetic};
 
 /// The whole path on a synthetic sensor array: fit it in four ways, compare, stream the best through the code of the
@@ -159,13 +159,7 @@ fn neighbours() -> Vec<Vec<usize>> {
 
 /// The full model, and three ensembles of heads that see neighbours.
 fn fit_all(seed: u64, data: &Synthetic, progress: &Status) -> Result<Vec<Candidate>, CliError> {
-    let options = |max_rank, restarts| fit::FitParams {
-        memory: 4,
-        solve: solve::SolveParams { degree: 3, max_rank, restarts, seed, ..solve::SolveParams::default() },
-        refit: true,
-        range: RangePolicy::Clamp,
-    };
-    let judge = Validation::End(0.2);
+    let params = FitParams::new().memory(4).degree(3).seed(seed).range(RangePolicy::Clamp);
     let ways = [
         ("full", None),
         ("average", Some(Combine::Average)),
@@ -175,16 +169,14 @@ fn fit_all(seed: u64, data: &Synthetic, progress: &Status) -> Result<Vec<Candida
     let mut candidates = Vec::new();
     for (name, combine) in ways {
         let clock = Instant::now();
-        let watch = Watch { progress, name };
-        let outcome = match combine {
-            None => fit::fit(&data.train, judge, &options(4, 2), &watch)?,
+        let watch = Watch { name, ..Watch::new(progress) };
+        let params = match combine {
+            None => params.clone().restarts(2),
             Some(combine) => {
-                let strategy = Strategy::Given(neighbours());
-                let plan =
-                    ensemble::EnsembleParams { strategy, combine, ..ensemble::EnsembleParams::default() };
-                ensemble::fit(&data.train, judge, &options(2, 1), &plan, &watch)?.fit
+                params.clone().max_rank(2).subsets(Strategy::Given(neighbours())).combine(combine)
             }
         };
+        let outcome = params.check(&data.train)?.fit(&data.train, &watch)?;
         candidates.push(Candidate {
             name,
             bytes: outcome.model.to_bytes()?,
@@ -332,36 +324,4 @@ fn words(args: &Args, report: &Report<'_>) -> String {
         (100.0 * stream.bound_used).ceil(),
         report.next.join("\n  "),
     )
-}
-
-/// Passes the progress of a fit on, and Ctrl-C back.
-struct Watch<'a> {
-    progress: &'a Status,
-    name: &'static str,
-}
-
-impl Observer for Watch<'_> {
-    fn progress(&self, step: &solve::Step) {
-        self.progress.now(|| format!("{}: {step}", self.name));
-    }
-
-    fn stop(&self) -> bool {
-        interrupt::requested()
-    }
-}
-
-impl ensemble::Watch for Watch<'_> {
-    fn head(&self, _: usize, done: usize, of: usize, validation: f64, _: f64) {
-        self.progress
-            .now(|| format!("{}: {done} of {of} heads, held-out residual {}", self.name, figure(validation)));
-    }
-
-    fn joint(&self, step: usize, validation: f64) {
-        self.progress
-            .now(|| format!("{}: joint step {step}, held-out residual {}", self.name, figure(validation)));
-    }
-
-    fn stop(&self) -> bool {
-        interrupt::requested()
-    }
 }

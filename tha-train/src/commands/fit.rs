@@ -1,22 +1,23 @@
 //! `tha-train fit`: from a data file to a model file.
 
-use super::args::{ColumnArgs, Threads, ValidationArgs, beside, read};
+use super::args::{ColumnArgs, Threads, ValidationArgs, beside, choice, read};
 use super::error::{CliError, go_on};
 use super::evaluate::out_of_range_in_words;
-use super::fit_report::{self, Course};
+use super::fit_report;
 use super::subsets::strategy;
+use super::watch::Watch;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Instant;
-use tha_cli::{DataArgs, Replace, Speech, Status, count, figure, interrupt, summary, table, with_flags};
+use tha_cli::{DataArgs, Replace, Speech, Status, count, figure, summary, table, with_flags};
 use tha_core::RangePolicy;
-use tha_train::ensemble::{self, Combine, Strategy, Summary};
-use tha_train::fit::{self, FitParams, HeadReport, Outcome};
+use tha_train::ensemble::{Combine, Strategy, Summary};
+use tha_train::fit::{FitParams, HeadReport, Outcome};
 use tha_train::host;
 use tha_train::metrics::Metrics;
 use tha_train::model::OutOfRange;
 use tha_train::output::{self, Kind, Staging};
-use tha_train::solve::{self, Decay, Observer, Ridge, Solver};
+use tha_train::solve::{Decay, Ridge, Solver};
 
 /// Fit a model to recorded inputs and outputs.
 ///
@@ -33,21 +34,21 @@ pub(super) struct Args {
     #[arg(long, value_name = "MODEL.tha")]
     out: PathBuf,
     /// Samples of each input that an output depends on.
-    #[arg(long, value_name = "M", default_value_t = 5)]
+    #[arg(long, value_name = "M", default_value_t = FitParams::MEMORY)]
     memory: usize,
     /// Degree of the polynomial.
-    #[arg(long, value_name = "D", default_value_t = 3)]
+    #[arg(long, value_name = "D", default_value_t = FitParams::DEGREE)]
     degree: usize,
     /// Largest tensor-train rank.
-    #[arg(long, value_name = "R", default_value_t = 4)]
+    #[arg(long, value_name = "R", default_value_t = FitParams::MAX_RANK)]
     max_rank: usize,
     /// Relative tolerance of rank decisions.
     #[arg(long, alias = "tolerance", value_name = "E", default_value = "1e-6")]
     tol: f64,
     /// ladder: choice, descent and search as docs/solver.md has them; mvmals, als: the published algorithms; direct: least
     /// squares over all monomials, cut down to --max-rank, which noisy data want larger (8 or more) than the ladder does.
-    #[arg(long, value_enum, default_value_t = SolverArg::Ladder)]
-    solver: SolverArg,
+    #[arg(long, default_value = "ladder", value_parser = choice(&SOLVERS))]
+    solver: Solver,
     /// Ridge parameter, or 'auto' to choose it on the held-out samples.
     #[arg(long, value_name = "V|auto", default_value = "auto", value_parser = ridge)]
     ridge: Ridge,
@@ -74,8 +75,8 @@ pub(super) struct Args {
     subsets: Option<String>,
     /// average: convex weights; stack: free weights; additive: each head fitted to what the others leave
     /// [default: average].
-    #[arg(long, value_enum)]
-    combine: Option<CombineArg>,
+    #[arg(long, value_parser = choice(&COMBINATIONS))]
+    combine: Option<Combine>,
     /// Keep every finished head in this folder, and go on from what is there.
     #[arg(long, value_name = "DIR")]
     checkpoint: Option<PathBuf>,
@@ -89,8 +90,8 @@ pub(super) struct Args {
     #[arg(long, conflicts_with = "folds")]
     no_refit: bool,
     /// What the model does with inputs outside their training range.
-    #[arg(long, value_enum, default_value_t = RangeArg::Pass)]
-    range: RangeArg,
+    #[arg(long, default_value = "pass", value_parser = choice(&RANGES))]
+    range: RangePolicy,
     /// Seed of everything.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -113,26 +114,15 @@ Examples:
   tha-train fit array.csv --out array.tha --heads 24 --combine additive
   tha-train fit --u u.npy --y y.npy --out model.tha --json";
 
-#[derive(clap::ValueEnum, Clone, Copy, Debug)]
-enum SolverArg {
-    Ladder,
-    Mvmals,
-    Als,
-    Direct,
-}
-
-#[derive(clap::ValueEnum, Clone, Copy, Debug)]
-enum CombineArg {
-    Average,
-    Stack,
-    Additive,
-}
-
-#[derive(clap::ValueEnum, Clone, Copy, Debug)]
-enum RangeArg {
-    Pass,
-    Clamp,
-}
+const SOLVERS: [(&str, Solver); 4] = [
+    ("ladder", Solver::Ladder),
+    ("mvmals", Solver::Mvmals),
+    ("als", Solver::Als),
+    ("direct", Solver::Direct),
+];
+const COMBINATIONS: [(&str, Combine); 3] =
+    [("average", Combine::Average), ("stack", Combine::Stack), ("additive", Combine::Additive)];
+const RANGES: [(&str, RangePolicy); 2] = [("pass", RangePolicy::Pass), ("clamp", RangePolicy::Clamp)];
 
 fn ridge(text: &str) -> Result<Ridge, String> {
     if text == "auto" {
@@ -153,82 +143,35 @@ fn decay(text: &str) -> Result<Decay, String> {
 }
 
 impl Args {
-    fn options(&self) -> FitParams {
-        FitParams {
-            memory: self.memory,
-            solve: solve::SolveParams {
-                degree: self.degree,
-                max_rank: self.max_rank,
-                tolerance: self.tol,
-                solver: match self.solver {
-                    SolverArg::Ladder => Solver::Ladder,
-                    SolverArg::Mvmals => Solver::Mvmals,
-                    SolverArg::Als => Solver::Als,
-                    SolverArg::Direct => Solver::Direct,
-                },
-                ridge: self.ridge,
-                decay: self.decay,
-                restarts: self.restarts.unwrap_or(if self.is_ensemble() {
-                    // The ensemble makes up for a head that could be a little better.
-                    1
-                } else {
-                    solve::SolveParams::default().restarts
-                }),
-                seed: self.seed,
-                ..solve::SolveParams::default()
-            },
-            refit: !self.no_refit,
-            range: match self.range {
-                RangeArg::Pass => RangePolicy::Pass,
-                RangeArg::Clamp => RangePolicy::Clamp,
-            },
-        }
-    }
-
-    fn is_ensemble(&self) -> bool {
-        self.heads.is_some() || self.subsets.is_some()
-    }
-
-    /// What ensemble is asked for; `None` for the full model.
-    fn ensemble(&self, inputs: &[String]) -> Result<Option<ensemble::EnsembleParams>, CliError> {
-        if !self.is_ensemble() {
-            let lonely = [
-                ("--subset-size", self.subset_size.is_some()),
-                ("--combine", self.combine.is_some()),
-                ("--checkpoint", self.checkpoint.is_some()),
-                ("--budget-flash", self.budget_flash.is_some()),
-                ("--budget-macs", self.budget_macs.is_some()),
-            ];
-            return match lonely.iter().find(|(_, given)| *given) {
-                Some((option, _)) => {
-                    Err(CliError::Usage(format!("{option} is for ensembles; add --heads K")))
-                }
-                None => Ok(None),
-            };
-        }
-        let strategy = strategy(self.subsets.as_deref().unwrap_or("random"), inputs)?;
-        Ok(Some(ensemble::EnsembleParams {
-            heads: self.heads,
-            subset_size: self.subset_size.unwrap_or(4.min(inputs.len())),
-            combine: match self.combine {
-                None if strategy == Strategy::PerOutput => Combine::Additive,
-                None | Some(CombineArg::Average) => Combine::Average,
-                Some(CombineArg::Stack) => Combine::Stack,
-                Some(CombineArg::Additive) => Combine::Additive,
-            },
-            strategy,
-            checkpoint: self.checkpoint.clone(),
-            budget_flash: self.budget_flash,
-            budget_macs: self.budget_macs,
-        }))
+    /// What is asked for, but for the inputs of the heads, whose names the data have.
+    fn params(&self) -> FitParams<'_> {
+        FitParams::new()
+            .memory(self.memory)
+            .degree(self.degree)
+            .max_rank(self.max_rank)
+            .tolerance(self.tol)
+            .solver(self.solver)
+            .ridge(self.ridge)
+            .decay(self.decay)
+            .restarts(self.restarts)
+            .validation(self.judge.judge(None))
+            .refit(!self.no_refit)
+            .range(self.range)
+            .seed(self.seed)
+            .heads(self.heads)
+            .subset_size(self.subset_size)
+            .subsets(self.subsets.as_ref().map(|_| Strategy::default()))
+            .combine(self.combine)
+            .checkpoint(self.checkpoint.clone())
+            .budget_flash(self.budget_flash)
+            .budget_macs(self.budget_macs)
     }
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let start = Instant::now();
     args.threads.apply();
-    let options = args.options();
-    options.check(args.judge.judge(None))?;
+    args.params().check_values()?;
     let speech = beside(args.speech, [&args.out].into_iter().chain(&args.report))?;
     for (path, kind) in [(Some(&args.out), Kind::Model), (args.report.as_ref(), Kind::Text)] {
         let read = args.data.files().chain(args.judge.val.as_deref());
@@ -240,22 +183,17 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     }
     let data = read(&args.data, &args.columns.columns())?;
     let validation = args.judge.read(&data)?;
-    data.check_memory(args.memory)?;
+    let subsets = args.subsets.as_ref().map(|text| strategy(text, &data.inputs)).transpose()?;
+    let params = args.params().subsets(subsets).validation(args.judge.judge(validation.as_ref()));
+    let params = params.check(&data)?;
 
-    let progress = Status::new(args.speech, args.judge.warnings(&data, validation.as_ref()));
-    let watch = Watch { progress: &progress, course: Course::default() };
-    let judge = args.judge.judge(validation.as_ref());
-    let (outcome, ensemble) = match args.ensemble(&data.inputs)? {
-        None => (fit::fit(&data, judge, &options, &watch)?, None),
-        Some(ensemble) => {
-            let ensemble::Outcome { fit, summary } =
-                ensemble::fit(&data, judge, &options, &ensemble, &watch)?;
-            (fit, Some(in_flags(summary)))
-        }
-    };
+    let status = Status::new(args.speech, args.judge.warnings(&data, validation.as_ref()));
+    let watch = Watch::new(&status);
+    let mut outcome = params.fit(&data, &watch)?;
+    outcome.ensemble = outcome.ensemble.map(in_flags);
     let out_of_range = validation.map_or_else(Vec::new, |data| {
         let found = outcome.model.out_of_range(&data);
-        out_of_range_in_words(&data.origin, &found).into_iter().for_each(|text| progress.warning(text));
+        out_of_range_in_words(&data.origin, &found).into_iter().for_each(|text| status.warning(text));
         found
     });
     let bytes = outcome.model.to_bytes()?;
@@ -270,12 +208,23 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         staging.write(path, |to| to.write_all(page.as_bytes()))?;
     }
     staging.commit()?;
-    progress.done();
-    let mut report = Report::new(&outcome, ensemble, bytes.len(), start);
-    report.out_of_range = out_of_range;
-    report.heads_asked = args.heads.filter(|&asked| {
-        report.ensemble.as_ref().is_some_and(|summary| asked > summary.heads_before + summary.failed.len())
-    });
+    status.done();
+    let made = |summary: &Summary| summary.heads_before + summary.failed.len();
+    let heads_made = outcome.ensemble.as_ref().map(made);
+    let heads_asked = args.heads.filter(|&asked| heads_made.is_some_and(|made| asked > made));
+    let report = Report {
+        train: (&outcome.train).into(),
+        val: (&outcome.validation).into(),
+        heads: &outcome.heads,
+        parameters: outcome.model.parameters(),
+        flash_bytes: bytes.len(),
+        macs_per_sample: outcome.model.parameters(),
+        seconds: start.elapsed().as_secs_f64(),
+        peak_rss_mb: host::peak_rss_mb(),
+        ensemble: outcome.ensemble.as_ref(),
+        heads_asked,
+        out_of_range,
+    };
     summary(speech, &report, || words(args, &outcome, &report));
     Ok(())
 }
@@ -285,53 +234,6 @@ fn in_flags(mut summary: Summary) -> Summary {
     summary.hint = summary.hint.as_deref().map(with_flags);
     summary.failed.iter_mut().for_each(|failure| failure.reason = with_flags(&failure.reason));
     summary
-}
-
-/// Passes the solver's progress on, and Ctrl-C back.
-struct Watch<'a> {
-    progress: &'a Status,
-    course: Course,
-}
-
-impl ensemble::Watch for Watch<'_> {
-    fn head(&self, k: usize, done: usize, of: usize, validation: f64, seconds: f64) {
-        self.progress.now(|| {
-            format!(
-                "head {}: held-out error {}; {done} of {of}, about {seconds:.0} s left",
-                k + 1,
-                figure(validation)
-            )
-        });
-    }
-
-    fn cycle(&self, cycle: usize, validation: f64) {
-        self.course.cycle(validation);
-        self.progress.now(|| format!("cycle {cycle}: held-out residual {}", figure(validation)));
-    }
-
-    fn joint(&self, step: usize, validation: f64) {
-        self.course.cycle(validation);
-        self.progress.now(|| format!("joint step {step}: held-out residual {}", figure(validation)));
-    }
-
-    fn warn(&self, text: String) {
-        self.progress.warning(text);
-    }
-
-    fn stop(&self) -> bool {
-        interrupt::requested()
-    }
-}
-
-impl Observer for Watch<'_> {
-    fn progress(&self, step: &solve::Step) {
-        self.course.step(step);
-        self.progress.now(|| step.to_string());
-    }
-
-    fn stop(&self) -> bool {
-        interrupt::requested()
-    }
 }
 
 /// The JSON object of a fit.
@@ -346,7 +248,7 @@ struct Report<'a> {
     seconds: f64,
     peak_rss_mb: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    ensemble: Option<Summary>,
+    ensemble: Option<&'a Summary>,
     /// Heads that were asked for, where there are fewer distinct subsets than that.
     #[serde(skip_serializing_if = "Option::is_none")]
     heads_asked: Option<usize>,
@@ -375,24 +277,6 @@ impl From<&Metrics> for Part {
     }
 }
 
-impl<'a> Report<'a> {
-    fn new(outcome: &'a Outcome, ensemble: Option<Summary>, flash_bytes: usize, start: Instant) -> Self {
-        Self {
-            train: (&outcome.train).into(),
-            val: (&outcome.validation).into(),
-            heads: &outcome.heads,
-            parameters: outcome.model.parameters(),
-            flash_bytes,
-            macs_per_sample: outcome.model.parameters(),
-            seconds: start.elapsed().as_secs_f64(),
-            peak_rss_mb: host::peak_rss_mb(),
-            ensemble,
-            heads_asked: None,
-            out_of_range: Vec::new(),
-        }
-    }
-}
-
 fn words(args: &Args, outcome: &Outcome, report: &Report<'_>) -> String {
     let row = |name: &str, m: &Metrics| {
         vec![
@@ -410,7 +294,7 @@ fn words(args: &Args, outcome: &Outcome, report: &Report<'_>) -> String {
     for (name, metrics) in [("training", &outcome.train), ("validation", &outcome.validation)] {
         text += &metrics.left_out().map_or_else(String::new, |left_out| format!("{name}: {left_out}\n"));
     }
-    let shape = match &report.ensemble {
+    let shape = match report.ensemble {
         None => {
             let ranks: Vec<String> = outcome.heads[0].ranks.iter().map(ToString::to_string).collect();
             format!("ranks {}", if ranks.is_empty() { "none".into() } else { ranks.join(" ") })

@@ -1,31 +1,12 @@
-//! `fit --report`: what happened during the fit, kept for the page.
+//! `fit --report`: the page of a fit.
 
 use super::error::CliError;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
+use tha_cli::lock;
 use tha_train::data::Dataset;
 use tha_train::fit::Outcome;
 use tha_train::report::{self, Convergence, Report};
-use tha_train::solve::Step;
-
-/// The course of a fit while it runs.
-#[derive(Default)]
-pub(super) struct Course {
-    seen: Mutex<Convergence>,
-}
-
-impl Course {
-    /// A step of the solver of a full model.
-    pub(super) fn step(&self, step: &Step) {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.steps.push(step.loss.max(0.0).sqrt());
-    }
-
-    /// A cycle or joint step over additive heads.
-    pub(super) fn cycle(&self, validation: f64) {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).cycles.push(validation);
-    }
-}
 
 /// The page of a finished fit.
 pub(super) fn page(
@@ -33,9 +14,9 @@ pub(super) fn page(
     data: &Dataset,
     outcome: &Outcome,
     bytes: usize,
-    course: &Course,
+    course: &Mutex<Convergence>,
 ) -> Result<String, CliError> {
-    let mut seen = course.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let mut seen = lock(course).clone();
     let name = |(k, head): (usize, &tha_train::fit::HeadReport)| {
         Some((format!("{}: {}", k + 1, head.inputs.join(" ")), head.val_residual?))
     };

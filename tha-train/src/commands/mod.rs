@@ -15,6 +15,7 @@ mod subsets;
 mod synth;
 mod tune;
 mod tune_report;
+mod watch;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use error::CliError;

@@ -1,5 +1,6 @@
 //! `tha-train synth`: data with a known truth.
 
+use super::args::choice;
 use super::error::CliError;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -16,8 +17,8 @@ use tha_train::synth::{self, Kind, SynthParams, Synthetic};
 #[command(after_help = "Example:\n  tha-train synth --kind array --channels 16 --samples 5000 --out data")]
 pub(super) struct Args {
     /// The kind of system.
-    #[arg(long, value_enum)]
-    kind: KindArg,
+    #[arg(long, value_parser = choice(&KINDS))]
+    kind: Kind,
     /// Directory for the files; made when it does not exist.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
@@ -57,20 +58,12 @@ pub(super) struct Args {
     speech: Speech,
 }
 
-#[derive(clap::ValueEnum, Clone, Copy, Debug)]
-enum KindArg {
-    Volterra,
-    Array,
-    WienerHammerstein,
-}
+const KINDS: [(&str, Kind); 3] =
+    [("volterra", Kind::Volterra), ("array", Kind::Array), ("wiener-hammerstein", Kind::WienerHammerstein)];
 
 impl Args {
     fn options(&self) -> SynthParams {
-        let defaults = SynthParams::new(match self.kind {
-            KindArg::Volterra => Kind::Volterra,
-            KindArg::Array => Kind::Array,
-            KindArg::WienerHammerstein => Kind::WienerHammerstein,
-        });
+        let defaults = SynthParams::new(self.kind);
         SynthParams {
             kind: defaults.kind,
             channels: self.channels.unwrap_or(defaults.channels),

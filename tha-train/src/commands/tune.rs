@@ -3,13 +3,12 @@
 use super::args::{ColumnArgs, Threads, ValidationArgs, read};
 use super::error::{CliError, go_on};
 use super::tune_report::{Found, Report, words};
+use super::watch::Watch;
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use tha_cli::{DataArgs, Replace, Speech, Status, figure, interrupt, lock, summary};
-use tha_train::fit::FitError;
+use tha_cli::{DataArgs, Replace, Speech, Status, interrupt, summary};
 use tha_train::output::{self, Kind, Staging};
-use tha_train::tune::{self, Setting, Trial};
+use tha_train::tune::{self, TuneParams};
 
 /// Search settings for `fit`: memory, degree, rank and, with five inputs or more, heads.
 ///
@@ -46,13 +45,13 @@ pub(super) struct Args {
     #[arg(long, value_name = "M")]
     max_memory: Option<usize>,
     /// Largest degree.
-    #[arg(long, value_name = "D", default_value_t = 3)]
+    #[arg(long, value_name = "D", default_value_t = TuneParams::MAX_DEGREE)]
     max_degree: usize,
     /// Largest tensor-train rank.
-    #[arg(long, value_name = "R", default_value_t = 4)]
+    #[arg(long, value_name = "R", default_value_t = TuneParams::MAX_RANK)]
     max_rank: usize,
     /// Most heads of an ensemble; 0 for full models only.
-    #[arg(long, value_name = "K", default_value_t = 128)]
+    #[arg(long, value_name = "K", default_value_t = TuneParams::MAX_HEADS)]
     max_heads: usize,
     /// Only models whose file has at most so many bytes.
     #[arg(long, value_name = "BYTES")]
@@ -94,26 +93,26 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
             )));
         }
     };
-    let options = tune::TuneParams {
-        max_memory: args.max_memory,
-        max_degree: args.max_degree,
-        max_rank: args.max_rank,
-        max_heads: args.max_heads,
-        trials: args.trials,
-        budget_flash: args.budget_flash,
-        budget_macs: args.budget_macs,
-        seed: args.seed,
-        checkpoint: Some(args.out.join("trials")),
-    };
     let files = [("front.json", Kind::Text), ("front.svg", Kind::Text)];
     output::check_folder(&args.out, &files, args.replace.force)?;
     let data = read(&args.data, &args.columns.columns())?;
     let validation = args.judge.read(&data)?;
-    let progress = Status::new(args.speech, args.judge.warnings(&data, validation.as_ref()));
+    let status = Status::new(args.speech, args.judge.warnings(&data, validation.as_ref()));
     let deadline = limit.and_then(|limit| start.checked_add(limit));
-    let watch = Watch { progress: &progress, deadline, best: Mutex::new(None) };
+    let watch = Watch { deadline, ..Watch::new(&status) };
     interrupt::wait_for_me();
-    let tuning = tune::tune(&data, args.judge.judge(validation.as_ref()), &options, &watch)?;
+    let params = TuneParams::new()
+        .max_memory(args.max_memory)
+        .max_degree(args.max_degree)
+        .max_rank(args.max_rank)
+        .max_heads(args.max_heads)
+        .trials(args.trials)
+        .budget_flash(args.budget_flash)
+        .budget_macs(args.budget_macs)
+        .seed(args.seed)
+        .checkpoint(args.out.join("trials"))
+        .validation(args.judge.judge(validation.as_ref()));
+    let tuning = params.check(&data)?.tune(&data, &watch)?;
 
     let found = Found::new(args, &tuning);
     let text = serde_json::to_vec_pretty(&found)?;
@@ -122,7 +121,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     staging.write(&args.out.join("front.json"), |to| to.write_all(&text))?;
     staging.write(&args.out.join("front.svg"), |to| to.write_all(picture.as_bytes()))?;
     staging.commit()?;
-    progress.done();
+    status.done();
     let report = Report { found: &found, seconds: start.elapsed().as_secs_f64() };
     summary(args.speech, &report, || words(args, &tuning, &report));
     go_on()?;
@@ -143,42 +142,4 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         return Err(CliError::Check(why));
     }
     Ok(())
-}
-
-/// Passes the progress of the search on, and Ctrl-C and the time limit back.
-struct Watch<'a> {
-    progress: &'a Status,
-    deadline: Option<Instant>,
-    best: Mutex<Option<f64>>,
-}
-
-impl tune::Watch for Watch<'_> {
-    fn trial(
-        &self,
-        done: usize,
-        setting: &Setting,
-        (rung, of): (usize, usize),
-        result: Result<&Trial, &FitError>,
-    ) {
-        let mut best = lock(&self.best);
-        let said = match result {
-            Ok(trial) => {
-                if rung + 1 == of {
-                    *best = Some(best.map_or(trial.held_out, |least: f64| least.min(trial.held_out)));
-                }
-                format!("held-out NRMSE {}", figure(trial.held_out))
-            }
-            Err(error) => error.to_string(),
-        };
-        let best = best.map_or_else(String::new, |least| format!("; best so far {}", figure(least)));
-        self.progress.now(|| format!("fit {done}, rung {} of {of}: {setting}: {said}{best}", rung + 1));
-    }
-
-    fn warn(&self, text: String) {
-        self.progress.warning(text);
-    }
-
-    fn stop(&self) -> bool {
-        interrupt::requested() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
-    }
 }

@@ -3,13 +3,13 @@
 //!
 //! Exact when every d-tuple of inputs lies inside some subset, where averaging only shrinks.
 
-use super::Watch;
-use super::heads::{Failure, Material, Stop, head_options, sort_out};
+use super::heads::{Failure, Material, head_options, sort_out};
 use super::joint::{Joint, LIMIT};
 use crate::checkpoint::{self, Checkpoint};
 use crate::data::Split;
 use crate::fit::FitError;
 use crate::fit::judged::ChosenHead;
+use crate::progress::{Event, OnlyStop, Progress};
 use crate::solve::{self, Fit, Problem};
 use crate::stage::Lagged;
 use nalgebra::DMatrix;
@@ -50,7 +50,7 @@ pub(super) fn train<'a>(
     mut next: impl FnMut(usize, &Lagged<'_>, &DMatrix<f64>) -> Option<Vec<usize>>,
     options: &solve::SolveParams,
     checkpoint: Option<&Checkpoint>,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Added<'a>, FitError> {
     let split = Split::by_end(material.data, &material.samples.rows, HELD_OUT)?;
     let blocks = Split::blocks(material.data, &split.train);
@@ -63,12 +63,11 @@ pub(super) fn train<'a>(
     let start = Instant::now();
     for k in 0..count {
         let Some(subset) = next(k, fit, &left) else { break };
-        let result = first_fit(k, &subset, &part, &left, options, checkpoint, watch);
+        let result = first_fit(k, &subset, &part, &left, options, checkpoint, progress);
         if let Ok(head) = &result {
             left -= head.fit.train.evaluate(&fit.of_inputs(&subset));
             judge_left -= head.fit.train.evaluate(&judge.of_inputs(&subset));
-            let rest = start.elapsed().as_secs_f64() / (k + 1) as f64 * (count - k - 1) as f64;
-            watch.head(k, k + 1, count, judge_left.norm() / norm, rest);
+            progress.report(&Event::head(k, k + 1, count, judge_left.norm() / norm, start));
         }
         subsets.push(subset);
         results.push(result);
@@ -81,9 +80,9 @@ pub(super) fn train<'a>(
 
     for cycle in 1..CYCLES {
         let before = best.0;
-        cycle_once(&format!("cycle-{cycle:03}"), &mut heads, fit, &mut left, options, checkpoint, watch)?;
+        cycle_once(&format!("cycle-{cycle:03}"), &mut heads, fit, &mut left, options, checkpoint, progress)?;
         let residual = &judge.y - Joint::new(inputs(&heads), trains(&heads)).evaluate(judge);
-        watch.cycle(cycle + 1, residual.norm() / norm);
+        progress.report(&Event::Cycle { cycle: cycle + 1, error: residual.norm() / norm });
         if residual.norm() < best.0 {
             best = (residual.norm(), heads.clone());
         }
@@ -98,14 +97,14 @@ pub(super) fn train<'a>(
     if joint.parameters() <= LIMIT {
         let mut waiting = 0;
         for step in 1..=JOINT_STEPS {
-            if watch.stop() {
+            if progress.stop() {
                 return Err(FitError::Stopped);
             }
             if joint.step(fit).is_none() || waiting == PATIENCE {
                 break;
             }
             let residual = (&judge.y - joint.evaluate(judge)).norm();
-            watch.joint(step, residual / norm);
+            progress.report(&Event::JointStep { step, error: residual / norm });
             waiting += 1;
             if residual < error * (1.0 - 1e-4) {
                 (error, waiting, joint_steps) = (residual, 0, step);
@@ -125,14 +124,14 @@ pub(super) fn refit(
     options: &solve::SolveParams,
     stage: &str,
     checkpoint: Option<&Checkpoint>,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Vec<Fit>, FitError> {
     let mut heads = heads.to_vec();
     let mut left = &rows.y - Joint::new(inputs(&heads), trains(&heads)).evaluate(rows);
-    cycle_once(stage, &mut heads, rows, &mut left, options, checkpoint, watch)?;
+    cycle_once(stage, &mut heads, rows, &mut left, options, checkpoint, progress)?;
     let mut joint = Joint::new(inputs(&heads), trains(&heads));
     for _ in 0..joint_steps {
-        if watch.stop() {
+        if progress.stop() {
             return Err(FitError::Stopped);
         }
         if joint.step(rows).is_none() {
@@ -151,7 +150,7 @@ fn first_fit(
     left: &DMatrix<f64>,
     options: &solve::SolveParams,
     checkpoint: Option<&Checkpoint>,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<ChosenHead, FitError> {
     let start = Instant::now();
     let fit = checkpoint::keep(checkpoint, &format!("added-{k:05}"), &(subset, left.as_slice()), || {
@@ -159,8 +158,8 @@ fn first_fit(
         // The rank is not chosen: what a head has to say is known only when the others have said theirs.
         let ranks = Some(vec![options.max_rank.min(problem.x.ncols()); options.degree - 1]);
         let options = solve::SolveParams { ranks, ..head_options(options, k) };
-        let choice = solve::choose(&problem, &part.blocks, &options, &Stop(watch))?;
-        Ok(solve::fit(&problem, &choice.settings, choice.start(), &options, &Stop(watch))?)
+        let choice = solve::choose(&problem, &part.blocks, &options, &OnlyStop(progress))?;
+        Ok(solve::fit(&problem, &choice.settings, choice.start(), &options, &OnlyStop(progress))?)
     })?;
     let (inputs, outputs) = (subset.to_vec(), 0..left.ncols());
     Ok(ChosenHead { inputs, weight: 1.0, fit, seconds: start.elapsed().as_secs_f64(), outputs })
@@ -174,7 +173,7 @@ fn cycle_once(
     left: &mut DMatrix<f64>,
     options: &solve::SolveParams,
     checkpoint: Option<&Checkpoint>,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<(), FitError> {
     for (k, head) in heads.iter_mut().enumerate() {
         let x = rows.of_inputs(&head.inputs);
@@ -184,7 +183,7 @@ fn cycle_once(
         let fit = checkpoint::keep(checkpoint, &stage, &from, || {
             let problem = Problem { x: &x, y: left };
             let (settings, start, options) = (&head.fit.settings, &head.fit.train, head_options(options, k));
-            Ok(solve::fit(&problem, settings, Some(start), &options, &Stop(watch))?)
+            Ok(solve::fit(&problem, settings, Some(start), &options, &OnlyStop(progress))?)
         })?;
         *left -= fit.train.evaluate(&x);
         head.fit = fit;

@@ -1,13 +1,14 @@
 //! TrainHeads of Algorithm 1: heads in parallel over one recording, of which each reads the lag windows of its inputs.
 
+use super::subset_names;
 use super::weights::Products;
-use super::{Watch, subset_names};
 use crate::checkpoint::{self, Checkpoint};
 use crate::data::{Dataset, Split};
 use crate::fit::FitError;
 use crate::fit::judged::ChosenHead;
 use crate::network::Features;
-use crate::solve::{self, Fit, Observer, Problem};
+use crate::progress::{Event, OnlyStop, Progress};
+use crate::solve::{self, Fit, Problem};
 use crate::stage::{Lagged, Scaling};
 use nalgebra::{DMatrix, DVector};
 use rayon::prelude::*;
@@ -71,15 +72,6 @@ pub struct Failure {
     pub reason: String,
 }
 
-/// Passes the wish to stop on to the solver, and nothing back: the heads speak for themselves.
-pub(super) struct Stop<'a>(pub &'a dyn Watch);
-
-impl Observer for Stop<'_> {
-    fn stop(&self) -> bool {
-        self.0.stop()
-    }
-}
-
 /// Worse than this on the held-out samples, relative to the spread of the outputs, a head has diverged.
 const DIVERGED: f64 = 100.0;
 
@@ -96,14 +88,14 @@ pub(super) fn train(
     subset: &[usize],
     options: &solve::SolveParams,
     checkpoint: Option<&Checkpoint>,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Head, FitError> {
     let start = Instant::now();
     let options = head_options(options, k);
     let stage = format!("head-{k:05}");
     let choice = checkpoint::keep(checkpoint, &stage, &(subset, material.scope), || {
         let problem = Problem { x: &material.samples.of_inputs(subset), y: &material.samples.y };
-        Ok(solve::choose(&problem, &material.blocks, &options, &Stop(watch))?)
+        Ok(solve::choose(&problem, &material.blocks, &options, &OnlyStop(progress))?)
     })?;
     let outputs = 0..material.data.outputs.len();
     Ok(Head { inputs: subset.to_vec(), choice, seconds: start.elapsed().as_secs_f64(), outputs })
@@ -115,18 +107,17 @@ pub(super) fn train_all(
     subsets: &[Vec<usize>],
     options: &solve::SolveParams,
     checkpoint: Option<&Checkpoint>,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<(Vec<Head>, Vec<Failure>), FitError> {
     let (start, done) = (Instant::now(), AtomicUsize::new(0));
     let results: Vec<Result<Head, FitError>> = subsets
         .par_iter()
         .enumerate()
         .map(|(k, subset)| {
-            let head = train(material, k, subset, options, checkpoint, watch);
+            let head = train(material, k, subset, options, checkpoint, progress);
             let count = done.fetch_add(1, Ordering::Relaxed) + 1;
             if let Ok(head) = &head {
-                let left = start.elapsed().as_secs_f64() / count as f64 * (subsets.len() - count) as f64;
-                watch.head(k, count, subsets.len(), head.choice.error, left);
+                progress.report(&Event::head(k, count, subsets.len(), head.choice.error, start));
             }
             head
         })
@@ -205,7 +196,7 @@ pub(super) fn fit_all(
     options: &solve::SolveParams,
     stage: &str,
     checkpoint: Option<&Checkpoint>,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Vec<Fit>, FitError> {
     heads
         .par_iter()
@@ -215,7 +206,13 @@ pub(super) fn fit_all(
             checkpoint::keep(checkpoint, &format!("{stage}-{k:05}"), &from, || {
                 let problem = Problem { x: &rows.of_inputs(&head.inputs), y: &rows.y };
                 let options = head_options(options, k);
-                Ok(solve::fit(&problem, &head.fit.settings, Some(&head.fit.train), &options, &Stop(watch))?)
+                Ok(solve::fit(
+                    &problem,
+                    &head.fit.settings,
+                    Some(&head.fit.train),
+                    &options,
+                    &OnlyStop(progress),
+                )?)
             })
         })
         .collect()

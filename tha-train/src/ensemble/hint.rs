@@ -1,10 +1,11 @@
 //! What other choices would have given on the samples held out to choose on, where that is cheap to know.
 
-use super::heads::{Material, Stop};
+use super::Combine;
+use super::heads::Material;
 use super::weights::{Products, average, stack};
-use super::{Combine, Watch};
 use crate::fit::{self, held_out};
 use crate::network::Features;
+use crate::progress::{OnlyStop, Progress};
 use crate::solve::{self, Problem};
 use nalgebra::DVector;
 
@@ -18,8 +19,8 @@ pub(super) fn for_weights(
     all: &Products,
     folds: &[Products],
     combine: Combine,
-    options: &fit::FitParams,
-    watch: &dyn Watch,
+    options: &fit::ValidFitParams,
+    progress: &dyn Progress,
 ) -> Option<String> {
     let crossed = |solve: &dyn Fn(&Products) -> DVector<f64>| {
         let loss = |fold: &Products| fold.loss(&solve(&all.minus(fold)));
@@ -42,7 +43,7 @@ pub(super) fn for_weights(
     if !same && other < 0.98 * mine {
         better.push(format!("{name} {other:.4}"));
     }
-    if let Some(full) = full_model(material, options, watch)
+    if let Some(full) = full_model(material, options, progress)
         && full < 0.98 * mine
     {
         better.push(format!("the full model (without `heads`) {full:.4}"));
@@ -54,10 +55,10 @@ pub(super) fn for_weights(
 pub(super) fn for_additive(
     material: &Material<'_>,
     mine: f64,
-    options: &fit::FitParams,
-    watch: &dyn Watch,
+    options: &fit::ValidFitParams,
+    progress: &dyn Progress,
 ) -> Option<String> {
-    let full = full_model(material, options, watch).filter(|full| *full < 0.98 * mine);
+    let full = full_model(material, options, progress).filter(|full| *full < 0.98 * mine);
     say(
         mine,
         &full
@@ -77,7 +78,11 @@ fn say(mine: f64, better: &[String]) -> Option<String> {
 }
 
 /// The residual of one head on all inputs on the held-out samples, if it is cheap.
-fn full_model(material: &Material<'_>, options: &fit::FitParams, watch: &dyn Watch) -> Option<f64> {
+fn full_model(
+    material: &Material<'_>,
+    options: &fit::ValidFitParams,
+    progress: &dyn Progress,
+) -> Option<f64> {
     let s = &options.solve;
     let (q, r, d) = (material.samples.ncols(), s.max_rank, s.degree);
     let parameters = q * r * r * d.saturating_sub(2) + 2 * q * r;
@@ -87,7 +92,7 @@ fn full_model(material: &Material<'_>, options: &fit::FitParams, watch: &dyn Wat
     }
     let problem = Problem { x: &material.samples, y: &material.samples.y };
     let options = solve::SolveParams { restarts: s.restarts.min(2), ..s.clone() };
-    let choice = solve::choose(&problem, &material.blocks, &options, &Stop(watch)).ok()?;
+    let choice = solve::choose(&problem, &material.blocks, &options, &OnlyStop(progress)).ok()?;
     let error = held_out(&choice.networks, &material.blocks, &problem) - problem.y;
     Some(error.norm() / problem.y.norm().max(f64::MIN_POSITIVE))
 }

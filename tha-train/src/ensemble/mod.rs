@@ -23,15 +23,17 @@ mod subsets;
 pub mod weights;
 
 pub use heads::Failure;
-pub use options::{Combine, EnsembleParams};
+pub use options::Combine;
+pub(crate) use options::EnsembleParams;
 pub use subsets::Strategy;
 
 use crate::checkpoint::Checkpoint;
 use crate::data::Dataset;
 use crate::fit::judged::{self, Choice, ChosenHead, Procedure};
-use crate::fit::{self, FitError, Validation};
+use crate::fit::{self, FitError};
 use crate::metrics::Metrics;
 use crate::network::Network;
+use crate::progress::{Event, Progress};
 use crate::solve::{Fit, Problem};
 use crate::stage::Lagged;
 use heads::{Head, Material, fit_all, products, train_all};
@@ -39,31 +41,6 @@ use nalgebra::{DMatrix, DVector};
 use options::Plan;
 use select::{Cost, select};
 use serde::Serialize;
-
-/// Sees the heads come, and may end the fit.
-pub trait Watch: Sync {
-    /// Head `k` is done, the `done`-th of `of`; `seconds` are left, as far as one can tell.
-    fn head(&self, _k: usize, _done: usize, _of: usize, _validation: f64, _seconds: f64) {}
-    /// A cycle over additive heads is done.
-    fn cycle(&self, _cycle: usize, _validation: f64) {}
-    /// A joint step over additive heads is done.
-    fn joint(&self, _step: usize, _validation: f64) {}
-    /// Something that the user should know, in one line.
-    fn warn(&self, _text: String) {}
-    /// True to end the fit with [`FitError::Stopped`].
-    fn stop(&self) -> bool {
-        false
-    }
-}
-
-/// A finished ensemble.
-#[derive(Clone, Debug)]
-pub struct Outcome {
-    /// Model and figures, as of any fit.
-    pub fit: fit::Outcome,
-    /// What there is to say beside them.
-    pub summary: Summary,
-}
 
 /// What there is to say about an ensemble beside its figures.
 #[derive(Clone, Debug, Serialize)]
@@ -86,31 +63,21 @@ fn subset_names(data: &Dataset, subset: &[usize]) -> Vec<String> {
 }
 
 /// Fits an ensemble.
-pub fn fit(
+pub(crate) fn fit(
     data: &Dataset,
-    judge: Validation<'_>,
-    options: &fit::FitParams,
+    options: &fit::ValidFitParams,
     ensemble: &EnsembleParams,
-    watch: &dyn Watch,
-) -> Result<Outcome, FitError> {
-    options.check(judge)?;
-    let options = &options.lagged();
-    data.check_memory(options.memory)?;
-    ensemble.check(data)?;
-    if matches!(judge, Validation::Folds(_)) && ensemble.adds() {
-        let reason = "additive heads are chosen on one validation part; leave out `folds`";
-        return Err(FitError::Combination { reason });
-    }
-    ensemble.check_size(data, options)?;
+    progress: &dyn Progress,
+) -> Result<fit::Outcome, FitError> {
     let checkpoint = match &ensemble.checkpoint {
         Some(folder) => {
-            let identity = ensemble.identity(data, judge, options);
-            Some(Checkpoint::open(folder, identity, |text| watch.warn(text))?)
+            let identity = ensemble.identity(data, options);
+            Some(Checkpoint::open(folder, identity, |text| progress.report(&Event::Warning(text)))?)
         }
         None => None,
     };
-    let procedure = Ensemble { data, options, ensemble, checkpoint, watch };
-    let (fit, chosen) = judged::fit(&procedure, data, judge, options)?;
+    let procedure = Ensemble { data, options, ensemble, checkpoint, progress };
+    let (fit, chosen) = judged::fit(&procedure, data, options)?;
     let inputs = |head: &fit::HeadReport| {
         let index = |name: &String| data.inputs.iter().position(|other| other == name);
         head.inputs.iter().filter_map(index).collect()
@@ -120,16 +87,16 @@ pub fn fit(
     let Extra { failures, before: (heads_before, flash_bytes_before), hint, .. } = chosen;
     let coverage = subsets::coverage(p, options.solve.degree.min(p), &subsets);
     let summary = Summary { failed: failures, heads_before, flash_bytes_before, coverage, hint };
-    Ok(Outcome { fit, summary })
+    Ok(fit::Outcome { ensemble: Some(summary), ..fit })
 }
 
 /// How an ensemble is made.
 struct Ensemble<'a> {
     data: &'a Dataset,
-    options: &'a fit::FitParams,
+    options: &'a fit::ValidFitParams<'a>,
     ensemble: &'a EnsembleParams,
     checkpoint: Option<Checkpoint<'a>>,
-    watch: &'a dyn Watch,
+    progress: &'a dyn Progress,
 }
 
 /// What is known of chosen heads beside themselves.
@@ -146,15 +113,15 @@ impl Procedure for Ensemble<'_> {
     type Extra = Extra;
 
     fn choose(&self, rows: Vec<usize>) -> Result<(Choice, Extra), FitError> {
-        let Self { data, options, ensemble, watch, .. } = *self;
+        let Self { data, options, ensemble, progress, .. } = *self;
         let material = Material::new(data, rows, options.memory)?;
         let checkpoint = self.checkpoint.as_ref();
         let (heads, held_out, extra) = match (ensemble.plan(&material, options)?, ensemble.combine) {
-            (None, _) => per_output::choose(&material, options, ensemble, checkpoint, watch)?,
-            (Some(plan), Combine::Additive) => add(&material, plan, options, ensemble, checkpoint, watch)?,
-            (Some(plan), _) => weigh(&material, plan, options, ensemble, checkpoint, watch)?,
+            (None, _) => per_output::choose(&material, options, ensemble, checkpoint, progress)?,
+            (Some(plan), Combine::Additive) => add(&material, plan, options, ensemble, checkpoint, progress)?,
+            (Some(plan), _) => weigh(&material, plan, options, ensemble, checkpoint, progress)?,
         };
-        if watch.stop() {
+        if progress.stop() {
             return Err(FitError::Stopped);
         }
         let Material { scaling, samples, .. } = material;
@@ -175,16 +142,16 @@ impl Procedure for Ensemble<'_> {
         rows: Vec<usize>,
         stage: &str,
     ) -> Result<Choice, FitError> {
-        let (solve, checkpoint, watch) = (&self.options.solve, self.checkpoint.as_ref(), self.watch);
+        let (solve, checkpoint, progress) = (&self.options.solve, self.checkpoint.as_ref(), self.progress);
         let samples = self.data.lagged(self.options.memory, &choice.scaling, rows);
         let fits = if self.ensemble.strategy == Strategy::PerOutput {
-            per_output::fit_all(&samples, &choice.heads, solve, watch)?
+            per_output::fit_all(&samples, &choice.heads, solve, progress)?
         } else if self.ensemble.adds() {
-            additive::refit(&samples, &choice.heads, extra.joint_steps, solve, stage, checkpoint, watch)?
+            additive::refit(&samples, &choice.heads, extra.joint_steps, solve, stage, checkpoint, progress)?
         } else {
-            fit_all(&samples, &choice.heads, solve, stage, checkpoint, watch)?
+            fit_all(&samples, &choice.heads, solve, stage, checkpoint, progress)?
         };
-        if watch.stop() {
+        if progress.stop() {
             return Err(FitError::Stopped);
         }
         let mut choice = choice.clone();
@@ -243,16 +210,16 @@ fn cost(inputs: &[usize], train: &Network) -> Cost {
 fn weigh(
     material: &Material<'_>,
     plan: Plan,
-    options: &fit::FitParams,
+    options: &fit::ValidFitParams,
     ensemble: &EnsembleParams,
     checkpoint: Option<&Checkpoint>,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Chosen, FitError> {
     let solve = &options.solve;
     let (heads, failures) = match plan {
-        Plan::Fixed(subsets) => train_all(material, &subsets, solve, checkpoint, watch)?,
+        Plan::Fixed(subsets) => train_all(material, &subsets, solve, checkpoint, progress)?,
         Plan::Adaptive(count) => {
-            train_adaptively(material, count, ensemble.subset_size, solve, checkpoint, watch)?
+            train_adaptively(material, count, ensemble.subset_size, solve, checkpoint, progress)?
         }
     };
     let (all, folds) = products(material, &heads);
@@ -264,7 +231,7 @@ fn weigh(
     let selection = select(&all, &folds, ensemble.combine, &costs, &room);
     let smallest = costs.iter().copied().min_by_key(|cost| cost.flash).unwrap_or(Cost { flash: 0, macs: 0 });
     let selection = selection.ok_or_else(|| ensemble.too_tight(smallest, rest))?;
-    let hint = hint::for_weights(material, &all, &folds, ensemble.combine, options, watch);
+    let hint = hint::for_weights(material, &all, &folds, ensemble.combine, options, progress);
     let heads: Vec<Head> = selection.heads.iter().map(|&k| heads[k].clone()).collect();
     let weights: Vec<f64> = selection.weights.iter().copied().collect();
     let (heads, held_out) = chosen(material, &heads, &weights);
@@ -278,7 +245,7 @@ fn train_adaptively(
     size: usize,
     options: &crate::solve::SolveParams,
     checkpoint: Option<&Checkpoint>,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<(Vec<Head>, Vec<Failure>), FitError> {
     let samples = &material.samples;
     let truth = DVector::from_column_slice(samples.y.as_slice());
@@ -289,7 +256,7 @@ fn train_adaptively(
     for k in 0..count {
         let table = relevance::dependence(samples, &residual, material.inputs());
         let Some(subset) = relevance::strongest(&table, size, &subsets) else { break };
-        let result = heads::train(material, k, &subset, options, checkpoint, watch);
+        let result = heads::train(material, k, &subset, options, checkpoint, progress);
         if let Ok(head) = &result {
             let problem = Problem { x: &samples.of_inputs(&subset), y: &samples.y };
             let prediction = fit::held_out(&head.choice.networks, &material.blocks, &problem);
@@ -299,8 +266,7 @@ fn train_adaptively(
             products.add(&matrix, &truth);
             let left = &truth - matrix * weights::free(&products);
             residual = DMatrix::from_column_slice(residual.nrows(), residual.ncols(), left.as_slice());
-            let rest = start.elapsed().as_secs_f64() / (k + 1) as f64 * (count - k - 1) as f64;
-            watch.head(k, k + 1, count, head.choice.error, rest);
+            progress.report(&Event::head(k, k + 1, count, head.choice.error, start));
         }
         subsets.push(subset);
         results.push(result);
@@ -312,17 +278,17 @@ fn train_adaptively(
 fn add(
     material: &Material<'_>,
     plan: Plan,
-    options: &fit::FitParams,
+    options: &fit::ValidFitParams,
     ensemble: &EnsembleParams,
     checkpoint: Option<&Checkpoint>,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Chosen, FitError> {
     let solve = &options.solve;
     let p = material.inputs();
     let mut added = match plan {
         Plan::Fixed(subsets) => {
             let next = |k: usize, _: &Lagged<'_>, _: &DMatrix<f64>| subsets.get(k).cloned();
-            additive::train(material, subsets.len(), next, solve, checkpoint, watch)?
+            additive::train(material, subsets.len(), next, solve, checkpoint, progress)?
         }
         Plan::Adaptive(count) => {
             let mut taken: Vec<Vec<usize>> = Vec::new();
@@ -332,7 +298,7 @@ fn add(
                 taken.push(subset.clone());
                 Some(subset)
             };
-            additive::train(material, count, next, solve, checkpoint, watch)?
+            additive::train(material, count, next, solve, checkpoint, progress)?
         }
     };
     let costs: Vec<Cost> = added.heads.iter().map(|head| cost(&head.inputs, &head.fit.train)).collect();
@@ -362,10 +328,10 @@ fn add(
         let subsets: Vec<Vec<usize>> = kept.iter().map(|&k| added.heads[k].inputs.clone()).collect();
         let next = |k: usize, _: &Lagged<'_>, _: &DMatrix<f64>| subsets.get(k).cloned();
         let failures = std::mem::take(&mut added.failures);
-        added = additive::train(material, subsets.len(), next, solve, checkpoint, watch)?;
+        added = additive::train(material, subsets.len(), next, solve, checkpoint, progress)?;
         added.failures.splice(0..0, failures);
     }
-    let hint = hint::for_additive(material, added.residual, options, watch);
+    let hint = hint::for_additive(material, added.residual, options, progress);
     let mut sum = DMatrix::zeros(added.held_out.y.nrows(), added.held_out.y.ncols());
     for head in &added.heads {
         sum += head.fit.train.evaluate(&added.held_out.of_inputs(&head.inputs));
@@ -389,7 +355,7 @@ fn note(heads: usize, combine: Combine, samples: usize, nrmse: f64) -> String {
 fn file_bytes(
     material: &Material<'_>,
     heads: &[ChosenHead],
-    options: &fit::FitParams,
+    options: &fit::ValidFitParams,
 ) -> Result<usize, FitError> {
     let choice = Choice {
         scaling: material.scaling.clone(),

@@ -26,8 +26,8 @@ pub enum Combine {
 }
 
 /// What an ensemble is to be.
-#[derive(Clone, Debug, Default)]
-pub struct EnsembleParams {
+#[derive(Clone, Debug)]
+pub(crate) struct EnsembleParams {
     /// K; `None` lets a covering design or a given list say.
     pub heads: Option<usize>,
     /// Inputs of each head.
@@ -51,7 +51,17 @@ pub(super) enum Plan {
 }
 
 impl EnsembleParams {
-    pub(super) fn check(&self, data: &Dataset) -> Result<(), FitError> {
+    /// Refuses what cannot work with these data.
+    pub(crate) fn check(&self, data: &Dataset, options: &fit::ValidFitParams) -> Result<(), FitError> {
+        self.check_subsets(data)?;
+        if matches!(options.validation, Validation::Folds(_)) && self.adds() {
+            let reason = "additive heads are chosen on one validation part; leave out `folds`";
+            return Err(FitError::Combination(reason.into()));
+        }
+        self.check_size(data, options)
+    }
+
+    fn check_subsets(&self, data: &Dataset) -> Result<(), FitError> {
         let p = data.inputs.len();
         let refuse =
             |option, found: String, expected: String| Err(FitError::Option { option, found, expected });
@@ -72,7 +82,7 @@ impl EnsembleParams {
         }
         if self.strategy == Strategy::PerOutput && self.combine != Combine::Additive {
             let reason = "`subsets` per-output adds its heads up; use `combine` additive, or leave it out";
-            return Err(FitError::Combination { reason });
+            return Err(FitError::Combination(reason.into()));
         }
         match self.heads {
             Some(count) if self.strategy == Strategy::PerOutput => {
@@ -92,7 +102,7 @@ impl EnsembleParams {
 
     /// Refuses what this machine cannot hold: the heads that are fitted at the same time, and the look at all inputs together
     /// that some strategies take first.
-    pub(super) fn check_size(&self, data: &Dataset, options: &fit::FitParams) -> Result<(), FitError> {
+    fn check_size(&self, data: &Dataset, options: &fit::ValidFitParams) -> Result<(), FitError> {
         let (size, count) = match &self.strategy {
             Strategy::Given(subsets) => (subsets.iter().map(Vec::len).max().unwrap_or(1), subsets.len()),
             Strategy::PerOutput => (self.subset_size, data.outputs.len()),
@@ -114,12 +124,7 @@ impl EnsembleParams {
 
     /// The settings that stored heads depend on, by the names their user knows. Budgets, the refit and the range policy are
     /// not among them: what depends on those says so in what its stage started from.
-    pub(super) fn identity(
-        &self,
-        data: &Dataset,
-        judge: Validation<'_>,
-        options: &fit::FitParams,
-    ) -> Identity {
+    pub(super) fn identity(&self, data: &Dataset, options: &fit::ValidFitParams) -> Identity {
         // Every setting of the solver counts, also one that is added later.
         let solve::SolveParams {
             degree,
@@ -133,6 +138,7 @@ impl EnsembleParams {
             sweeps,
             seed,
             ranks,
+            choose_gamma,
         } = &options.solve;
         let settings = [
             ("memory", memory.to_string()),
@@ -150,15 +156,16 @@ impl EnsembleParams {
             ("combine", format!("{:?}", self.combine)),
             ("sweeps", sweeps.to_string()),
             ("ranks", format!("{ranks:?}")),
+            ("choose_gamma", choose_gamma.to_string()),
         ];
-        checkpoint::identity(data, judge, settings)
+        checkpoint::identity(data, options.validation, settings)
     }
 
     /// SelectSubsets; `None` where every output finds its own inputs.
     pub(super) fn plan(
         &self,
         material: &Material<'_>,
-        options: &fit::FitParams,
+        options: &fit::ValidFitParams,
     ) -> Result<Option<Plan>, FitError> {
         let (p, size) = (material.inputs(), self.subset_size);
         let mut rng = ChaCha8Rng::seed_from_u64(options.solve.seed);

@@ -5,12 +5,13 @@
 //! others. Here every output has its own inputs, ranks and ridge: the inputs are chosen forward, one at a time, each the one
 //! that lowers the residual on the judged samples most, until none lowers it enough.
 
-use super::heads::{Head, Material, Stop, head_options};
-use super::{Chosen, EnsembleParams, Extra, Watch, chosen, cost, file_bytes};
+use super::heads::{Head, Material, head_options};
+use super::{Chosen, EnsembleParams, Extra, chosen, cost, file_bytes};
 use crate::checkpoint::{self, Checkpoint};
 use crate::fit::judged::ChosenHead;
 use crate::fit::{self, FitError};
 use crate::network::{Core, Network};
+use crate::progress::{Event, OnlyStop, Progress};
 use crate::solve::{self, Fit, Problem};
 use crate::stage::Lagged;
 use rayon::prelude::*;
@@ -23,10 +24,10 @@ const GAIN: f64 = 0.01;
 /// Chooses and fits a head for every output.
 pub(super) fn choose(
     material: &Material<'_>,
-    options: &fit::FitParams,
+    options: &fit::ValidFitParams,
     ensemble: &EnsembleParams,
     checkpoint: Option<&Checkpoint>,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Chosen, FitError> {
     let outputs = material.data.outputs.len();
     let (start, done) = (Instant::now(), AtomicUsize::new(0));
@@ -36,13 +37,12 @@ pub(super) fn choose(
             let begun = Instant::now();
             let (inputs, choice) =
                 checkpoint::keep(checkpoint, &format!("output-{j:05}"), &material.scope, || {
-                    grow(material, j, ensemble.subset_size, options, watch)
+                    grow(material, j, ensemble.subset_size, options, progress)
                 })?;
             let seconds = begun.elapsed().as_secs_f64();
             let head = Head { inputs, choice, seconds, outputs: j..j + 1 };
             let count = done.fetch_add(1, Ordering::Relaxed) + 1;
-            let left = start.elapsed().as_secs_f64() / count as f64 * (outputs - count) as f64;
-            watch.head(j, count, outputs, head.choice.error, left);
+            progress.report(&Event::head(j, count, outputs, head.choice.error, start));
             Ok(head)
         })
         .collect::<Result<_, FitError>>()?;
@@ -64,12 +64,12 @@ pub(super) fn fit_all(
     rows: &Lagged<'_>,
     heads: &[ChosenHead],
     options: &solve::SolveParams,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Vec<Fit>, FitError> {
     let fit = |(j, head): (usize, &ChosenHead)| {
         let problem = Problem { x: &rows.of_inputs(&head.inputs), y: &rows.y.columns(j, 1).into_owned() };
         let (options, from) = (head_options(options, j), narrow(&head.fit.train, j));
-        let mut fit = solve::fit(&problem, &head.fit.settings, Some(&from), &options, &Stop(watch))?;
+        let mut fit = solve::fit(&problem, &head.fit.settings, Some(&from), &options, &OnlyStop(progress))?;
         fit.train = widen(&fit.train, j, heads.len());
         Ok(fit)
     };
@@ -81,8 +81,8 @@ fn grow(
     material: &Material<'_>,
     j: usize,
     size: usize,
-    options: &fit::FitParams,
-    watch: &dyn Watch,
+    options: &fit::ValidFitParams,
+    progress: &dyn Progress,
 ) -> Result<(Vec<usize>, solve::Choice), FitError> {
     let y = material.samples.y.columns(j, 1).into_owned();
     let solve = head_options(&options.solve, j);
@@ -96,7 +96,7 @@ fn grow(
                 let mut inputs = [known, &[c]].concat();
                 inputs.sort_unstable();
                 let problem = Problem { x: &material.samples.of_inputs(&inputs), y: &y };
-                let choice = solve::choose(&problem, &material.blocks, &solve, &Stop(watch))?;
+                let choice = solve::choose(&problem, &material.blocks, &solve, &OnlyStop(progress))?;
                 Ok((inputs, choice))
             })
             .collect();

@@ -41,11 +41,8 @@ pub enum FitError {
         reason: String,
     },
     /// Choices that exclude each other.
-    #[error("{reason}")]
-    Combination {
-        /// What to change.
-        reason: &'static str,
-    },
+    #[error("{0}")]
+    Combination(String),
     /// Budgets that not even one head fits.
     #[error(
         "no head fits the budget: the smallest model takes {flash} bytes and {macs} multiply-accumulates; raise the budget, or lower `max_rank`, `memory` or `subset_size`"
@@ -59,7 +56,7 @@ pub enum FitError {
     /// A model that the file format cannot hold.
     #[error("{0}")]
     Model(String),
-    /// The observer asked to stop.
+    /// The fit was asked to stop.
     #[error("stopped before the fit was complete")]
     Stopped,
 }

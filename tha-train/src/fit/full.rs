@@ -1,11 +1,12 @@
 //! The full model: one head on all inputs.
 
 use super::judged::{Choice, ChosenHead, Procedure};
-use super::{FitError, FitParams};
+use super::{FitError, ValidFitParams};
 use crate::data::{Dataset, Split};
 use crate::metrics::Metrics;
 use crate::network::Network;
-use crate::solve::{self, Observer, Problem};
+use crate::progress::Progress;
+use crate::solve::{self, Problem};
 use crate::stage::Scaling;
 use nalgebra::DMatrix;
 use std::time::Instant;
@@ -13,8 +14,8 @@ use std::time::Instant;
 /// How the full model is made.
 pub(super) struct Full<'a> {
     pub data: &'a Dataset,
-    pub options: &'a FitParams,
-    pub observer: &'a dyn Observer,
+    pub options: &'a ValidFitParams<'a>,
+    pub progress: &'a dyn Progress,
 }
 
 impl Procedure for Full<'_> {
@@ -22,13 +23,13 @@ impl Procedure for Full<'_> {
 
     fn choose(&self, rows: Vec<usize>) -> Result<(Choice, ()), FitError> {
         let start = Instant::now();
-        let Self { data, options, observer } = *self;
+        let Self { data, options, progress } = *self;
         let scaling = Scaling::from_rows(data, &rows)?;
         let blocks = Split::blocks(data, &rows);
         let samples = data.lagged(options.memory, &scaling, rows);
         let problem = Problem { x: &samples, y: &samples.y };
-        let chosen = solve::choose(&problem, &blocks, &options.solve, observer)?;
-        let fit = solve::fit(&problem, &chosen.settings, chosen.start(), &options.solve, observer)?;
+        let chosen = solve::choose(&problem, &blocks, &options.solve, progress)?;
+        let fit = solve::fit(&problem, &chosen.settings, chosen.start(), &options.solve, progress)?;
         let mut prediction = held_out(&chosen.networks, &blocks, &problem);
         scaling.restore(&mut prediction);
         let held_out = Metrics::new(&data.outputs, &data.outputs_at(&samples.rows), &prediction);
@@ -50,7 +51,7 @@ impl Procedure for Full<'_> {
         let mut choice = choice.clone();
         let head = &mut choice.heads[0];
         let (settings, from) = (&head.fit.settings, Some(&head.fit.train));
-        head.fit = solve::fit(&problem, settings, from, &self.options.solve, self.observer)?;
+        head.fit = solve::fit(&problem, settings, from, &self.options.solve, self.progress)?;
         head.seconds += start.elapsed().as_secs_f64();
         choice.rows = samples.rows;
         Ok(choice)

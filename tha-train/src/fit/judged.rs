@@ -8,7 +8,7 @@
 //!
 //! Every error is computed by [`Model::evaluate_at`], which obeys the model's own range policy.
 
-use super::{FitError, FitParams, HeadReport, Outcome, Validation};
+use super::{FitError, HeadReport, Outcome, ValidFitParams, Validation};
 use crate::data::{Dataset, Split};
 use crate::metrics::Metrics;
 use crate::model::{Frame, HeadPart, Model};
@@ -63,7 +63,13 @@ pub(crate) trait Procedure {
 
 impl Choice {
     /// The model of these networks before rounding, with the RMS residuals and the note of its file.
-    pub(crate) fn model(&self, data: &Dataset, options: &FitParams, residual: &[f64], note: String) -> Model {
+    pub(crate) fn model(
+        &self,
+        data: &Dataset,
+        options: &ValidFitParams,
+        residual: &[f64],
+        note: String,
+    ) -> Model {
         let frame = Frame {
             data,
             rows: &self.rows,
@@ -110,13 +116,12 @@ impl Choice {
 pub(crate) fn fit<P: Procedure>(
     procedure: &P,
     data: &Dataset,
-    judge: Validation<'_>,
-    options: &FitParams,
+    options: &ValidFitParams,
 ) -> Result<(Outcome, P::Extra), FitError> {
     let memory = options.memory;
     let all = data.scored_rows(memory);
     let plain = |choice: &Choice| choice.model(data, options, &[], String::new());
-    let (choice, extra, validation, residuals) = match judge {
+    let (choice, extra, validation, residuals) = match options.validation {
         Validation::End(fraction) => {
             let Split { train, validation: held } = Split::by_end(data, &all, fraction)?;
             let (mut choice, mut extra) = procedure.choose(train)?;
@@ -171,5 +176,15 @@ pub(crate) fn fit<P: Procedure>(
         seconds: head.seconds,
     };
     let heads = choice.heads.iter().enumerate().map(report).collect();
-    Ok((Outcome { model: model.rounded(), train, validation, held_out: choice.held_out, heads }, extra))
+    Ok((
+        Outcome {
+            model: model.rounded(),
+            train,
+            validation,
+            held_out: choice.held_out,
+            heads,
+            ensemble: None,
+        },
+        extra,
+    ))
 }

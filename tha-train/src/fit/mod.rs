@@ -7,17 +7,18 @@
 mod error;
 mod full;
 pub(crate) mod judged;
-mod options;
+mod params;
+mod valid;
 
 pub use error::FitError;
 pub(crate) use full::held_out;
-pub use options::{FitParams, Validation};
+pub use params::FitParams;
+pub(crate) use params::setters;
+pub use valid::{ValidFitParams, Validation};
 
-use crate::data::Dataset;
+use crate::ensemble::Summary;
 use crate::metrics::Metrics;
 use crate::model::Model;
-use crate::solve::Observer;
-use full::Full;
 use serde::Serialize;
 
 /// A finished fit.
@@ -34,6 +35,8 @@ pub struct Outcome {
     pub held_out: Metrics,
     /// One entry per head of the model.
     pub heads: Vec<HeadReport>,
+    /// What there is to say about an ensemble.
+    pub ensemble: Option<Summary>,
 }
 
 /// How the fit of one head went.
@@ -62,31 +65,20 @@ pub struct HeadReport {
     pub seconds: f64,
 }
 
-/// Fits the full model: one head on all inputs.
-pub fn fit(
-    data: &Dataset,
-    judge: Validation<'_>,
-    options: &FitParams,
-    observer: &dyn Observer,
-) -> Result<Outcome, FitError> {
-    options.check(judge)?;
-    let options = &options.lagged();
-    data.check_memory(options.memory)?;
-    options.check_size(data, data.inputs.len(), 1)?;
-    let (outcome, ()) = judged::fit(&Full { data, options, observer }, data, judge, options)?;
-    Ok(outcome)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::solve::{self, Silent};
+    use crate::data::Dataset;
+    use crate::progress::Progress;
+    use crate::progress::Silent;
     use crate::synth::{self, Kind};
-    use tha_core::RangePolicy;
 
-    fn options() -> FitParams {
-        let solve = solve::SolveParams { degree: 2, max_rank: 3, ..solve::SolveParams::default() };
-        FitParams { memory: 2, solve, refit: true, range: RangePolicy::Pass }
+    fn fit(data: &Dataset, validation: Validation<'_>, refit: bool) -> Outcome {
+        params().validation(validation).refit(refit).check(data).unwrap().fit(data, &Silent).unwrap()
+    }
+
+    fn params<'a>() -> FitParams<'a> {
+        FitParams::new().memory(2).degree(2).max_rank(3)
     }
 
     fn data(noise: f64) -> synth::Synthetic {
@@ -103,9 +95,8 @@ mod tests {
     #[test]
     fn the_validation_figures_are_those_before_the_refit() {
         let data = data(0.1);
-        let refitted = fit(&data.train, Validation::End(0.25), &options(), &Silent).unwrap();
-        let kept = fit(&data.train, Validation::End(0.25), &FitParams { refit: false, ..options() }, &Silent)
-            .unwrap();
+        let refitted = fit(&data.train, Validation::End(0.25), true);
+        let kept = fit(&data.train, Validation::End(0.25), false);
         assert_eq!(refitted.validation, kept.validation);
         assert_eq!((refitted.train.samples, kept.train.samples), (399, 299));
         assert_ne!(refitted.model.spec().heads, kept.model.spec().heads);
@@ -116,7 +107,7 @@ mod tests {
     #[test]
     fn folds_judge_every_sample_and_settle_on_one_setting() {
         let data = data(0.1);
-        let outcome = fit(&data.train, Validation::Folds(4), &options(), &Silent).unwrap();
+        let outcome = fit(&data.train, Validation::Folds(4), true);
         assert_eq!((outcome.validation.samples, outcome.train.samples), (399, 399));
         let fresh = outcome.model.evaluate(&data.test).relative_residual;
         assert!(fresh < 0.05, "{fresh}");
@@ -126,21 +117,22 @@ mod tests {
     #[test]
     fn a_validation_set_is_never_fitted() {
         let data = data(0.05);
-        let outcome = fit(&data.train, Validation::Data(&data.test), &options(), &Silent).unwrap();
+        let outcome = fit(&data.train, Validation::Data(&data.test), true);
         assert_eq!((outcome.train.samples, outcome.validation.samples), (399, 999));
         let fresh = outcome.model.evaluate(&data.test).relative_residual;
         assert!((fresh - outcome.validation.relative_residual).abs() < 1e-6);
     }
 
     #[test]
-    fn an_observer_can_stop_it() {
+    fn it_can_be_stopped() {
         struct Impatient;
-        impl Observer for Impatient {
+        impl Progress for Impatient {
             fn stop(&self) -> bool {
                 true
             }
         }
-        let result = fit(&data(0.1).train, Validation::End(0.2), &options(), &Impatient);
+        let data = data(0.1).train;
+        let result = params().check(&data).unwrap().fit(&data, &Impatient);
         assert!(matches!(result, Err(FitError::Stopped)));
     }
 
@@ -149,7 +141,7 @@ mod tests {
     fn what_cannot_fit_in_memory_is_refused_before_it_is_tried() {
         let mut long = data(0.1).train;
         long.records[0].rows.end = 1 << 50;
-        let refusal = options().check_size(&long, 2, 1).unwrap_err().to_string();
+        let refusal = params().check(&long).unwrap_err().to_string();
         assert!(refusal.contains("GB are free"), "{refusal}");
     }
 }

@@ -7,10 +7,11 @@
 //! the best of what was tried before.
 
 use super::canonical::Effort;
-use super::log::{Log, Observer};
+use super::log::Log;
 use super::path::{Blocks, Fitted, Path, for_each_block, squares};
 use super::{Decay, Problem, Ridge, SolveError, SolveParams, Solver, exact, published};
 use crate::network::Network;
+use crate::progress::Progress;
 use crate::stage::mean_and_std;
 use serde::{Deserialize, Serialize};
 
@@ -76,10 +77,10 @@ pub(super) fn choose(
     problem: &Problem<'_>,
     blocks: &[usize],
     options: &SolveParams,
-    observer: &dyn Observer,
+    progress: &dyn Progress,
 ) -> Result<Choice, SolveError> {
     let ranks = |cap| options.start_ranks(problem.y.ncols(), problem.x.ncols(), cap);
-    let log = &mut Log::new(observer);
+    let log = &mut Log::new(progress);
     let blocks = Blocks::new(problem, blocks, options.degree);
     // An output that does not move has no relative error; its absolute error counts.
     let spread: Vec<f64> = problem
@@ -104,8 +105,8 @@ pub(super) fn choose(
         return held_out.everywhere(network, options, log);
     }
     let score = |settings: &Settings| match options.solver {
-        Solver::Ladder => follow(&held_out, settings, options, observer),
-        _ => follow_published(&held_out, settings, options, observer),
+        Solver::Ladder => follow(&held_out, settings, options, progress),
+        _ => follow_published(&held_out, settings, options, progress),
     };
     let mut tried: Vec<Choice> = Vec::new();
     let gamma = if options.solver == Solver::Ladder { 1.0 } else { 0.3 };
@@ -115,8 +116,8 @@ pub(super) fn choose(
     }
     if options.degree > 1 && options.solver == Solver::Ladder {
         best = least(&tried).settings.clone();
-        // Up or down, for as long as it pays. Heads of an ensemble make up for each other.
-        for factor in [STEP, STEP.recip()].into_iter().filter(|_| options.restarts > 1) {
+        // Up or down, for as long as it pays.
+        for factor in [STEP, STEP.recip()].into_iter().filter(|_| options.choose_gamma) {
             let mut gamma = 1.0;
             let before = tried.len();
             loop {
@@ -239,7 +240,7 @@ fn follow(
     held_out: &HeldOut<'_>,
     settings: &Settings,
     options: &SolveParams,
-    observer: &dyn Observer,
+    progress: &dyn Progress,
 ) -> Result<Choice, SolveError> {
     let ridges: &[f64] = match &options.ridge {
         Ridge::Auto => &RIDGES,
@@ -254,7 +255,7 @@ fn follow(
     let mut waiting = 0;
     for &ridge in ridges {
         for_each_block(&mut paths, |path| path.follow(ridge, &mut Log::silent()))?;
-        Log::new(observer).check()?;
+        Log::new(progress).check()?;
         let networks = paths.iter().map(Path::network).collect();
         let choice = held_out.score(Settings { ridge, ..settings.clone() }, networks);
         waiting = if tried.last().is_none_or(|best| choice.error < best.error) { 0 } else { waiting + 1 };
@@ -272,7 +273,7 @@ fn follow_published(
     held_out: &HeldOut<'_>,
     settings: &Settings,
     options: &SolveParams,
-    observer: &dyn Observer,
+    progress: &dyn Progress,
 ) -> Result<Choice, SolveError> {
     let ridges: Vec<f64> = match (options.ridge, options.solver) {
         (Ridge::Fixed(ridge), _) => vec![ridge],
@@ -282,7 +283,7 @@ fn follow_published(
     let mut tried = Vec::with_capacity(ridges.len());
     for ridge in ridges {
         let settings = Settings { ridge, ..settings.clone() };
-        let log = &mut Log::new(observer);
+        let log = &mut Log::new(progress);
         let fit = |(fitted, _): &(Fitted<'_>, _)| {
             published(options.solver, &fitted.part.problem(), &settings, options, log)
                 .map(|(network, _)| network)
@@ -318,9 +319,9 @@ pub(super) fn fit_settings(
 
 #[cfg(test)]
 mod tests {
-    use super::super::Silent;
     use super::*;
     use crate::network::Normal;
+    use crate::progress::Silent;
     use nalgebra::DMatrix;
 
     fn choice(rank: usize, blocks: &[f64]) -> Choice {

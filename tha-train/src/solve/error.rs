@@ -63,7 +63,7 @@ pub enum SolveError {
         /// Which factorisation.
         what: &'static str,
     },
-    /// The observer asked to stop.
+    /// The fit was asked to stop.
     #[error("stopped before the fit was complete")]
     Stopped,
 }

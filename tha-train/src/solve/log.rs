@@ -1,5 +1,6 @@
-//! The record of a fit: one [`Step`] per update, and the [`Observer`] that sees them as they come.
+//! The record of a fit: one [`Step`] per update, passed on to a [`Progress`] as they come.
 
+use crate::progress::{Event, Progress, Silent};
 use std::fmt;
 
 /// What kind of update a step was.
@@ -52,46 +53,30 @@ impl fmt::Display for Step {
     }
 }
 
-/// Sees the steps of a fit and may end it.
-pub trait Observer: Sync {
-    /// A step was made.
-    fn progress(&self, _step: &Step) {}
-
-    /// True to end the fit with [`SolveError::Stopped`](super::SolveError::Stopped).
-    fn stop(&self) -> bool {
-        false
-    }
-}
-
-/// An observer that looks away.
-pub struct Silent;
-
-impl Observer for Silent {}
-
 /// Collects the steps and passes them on.
 pub(super) struct Log<'a> {
     pub(super) steps: Vec<Step>,
-    observer: &'a dyn Observer,
+    progress: &'a dyn Progress,
 }
 
 impl<'a> Log<'a> {
-    pub(super) fn new(observer: &'a dyn Observer) -> Self {
-        Self { steps: Vec::new(), observer }
+    pub(super) fn new(progress: &'a dyn Progress) -> Self {
+        Self { steps: Vec::new(), progress }
     }
 
     /// Tells nobody.
     pub(super) fn silent() -> Log<'static> {
-        Log { steps: Vec::new(), observer: &Silent }
+        Log { steps: Vec::new(), progress: &Silent }
     }
 
-    /// An error when the observer wants to stop.
+    /// An error when somebody wants to stop.
     pub(super) fn check(&self) -> Result<(), super::SolveError> {
-        if self.observer.stop() { Err(super::SolveError::Stopped) } else { Ok(()) }
+        if self.progress.stop() { Err(super::SolveError::Stopped) } else { Ok(()) }
     }
 
-    /// Records a step; an error when the observer wants to stop.
+    /// Records a step; an error when somebody wants to stop.
     pub(super) fn record(&mut self, step: Step) -> Result<(), super::SolveError> {
-        self.observer.progress(&step);
+        self.progress.report(&Event::Step(&step));
         self.steps.push(step);
         self.check()
     }

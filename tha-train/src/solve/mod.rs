@@ -34,13 +34,14 @@ mod subspaces;
 pub use choose::{Choice, Settings};
 pub use error::SolveError;
 pub(crate) use levenberg::EXPLICIT;
-pub use log::{Observer, Silent, Step, StepKind};
+pub use log::{Step, StepKind};
 pub(crate) use mvmals::step as super_core_step;
 pub(crate) use normal::KEPT;
 pub use options::{Decay, Ridge, SolveParams, Solver};
 
 use crate::data::BLOCKS;
 use crate::network::{Features, Network, Normal};
+use crate::progress::Progress;
 use count::dimension;
 use log::Log;
 use nalgebra::DMatrix;
@@ -79,7 +80,7 @@ pub fn choose(
     problem: &Problem<'_>,
     blocks: &[usize],
     options: &SolveParams,
-    observer: &dyn Observer,
+    progress: &dyn Progress,
 ) -> Result<Choice, SolveError> {
     options.check()?;
     problem.check()?;
@@ -89,7 +90,7 @@ pub fn choose(
     let some: Vec<usize> = (0..blocks.len()).step_by((blocks.len() / enough).max(1)).collect();
     let labels: Vec<usize> = some.iter().map(|&row| blocks[row]).collect();
     let part = Part::new(problem, some);
-    within_pool(|| choose::choose(&part.problem(), &labels, options, observer))
+    within_pool(|| choose::choose(&part.problem(), &labels, options, progress))
 }
 
 /// Fits settings to all rows, from a network that was fitted with them to others where there is one.
@@ -98,7 +99,7 @@ pub fn fit(
     settings: &Settings,
     from: Option<&Network>,
     options: &SolveParams,
-    observer: &dyn Observer,
+    progress: &dyn Progress,
 ) -> Result<Fit, SolveError> {
     options.check()?;
     problem.check()?;
@@ -110,8 +111,8 @@ pub fn fit(
         _ if problem.y.iter().all(|y| *y == 0.0) => {
             Ok((Network::zeros(problem.y.ncols(), problem.x.ncols(), &settings.ranks), 0))
         }
-        Solver::Ladder => choose::fit_settings(problem, settings, from, options, &mut Log::new(observer)),
-        solver => published(solver, problem, settings, options, &mut Log::new(observer)),
+        Solver::Ladder => choose::fit_settings(problem, settings, from, options, &mut Log::new(progress)),
+        solver => published(solver, problem, settings, options, &mut Log::new(progress)),
     })?;
     let norm = problem.y.norm();
     let error = (network.evaluate(problem.x) - problem.y).norm();
@@ -123,12 +124,12 @@ pub fn fit(
 pub fn choose_and_fit(
     problem: &Problem<'_>,
     options: &SolveParams,
-    observer: &dyn Observer,
+    progress: &dyn Progress,
 ) -> Result<Fit, SolveError> {
     let count = problem.x.nrows();
     let blocks: Vec<usize> = (0..count).map(|t| t * BLOCKS / count).collect();
-    let choice = choose(problem, &blocks, options, observer)?;
-    fit(problem, &choice.settings, choice.start(), options, observer)
+    let choice = choose(problem, &blocks, options, progress)?;
+    fit(problem, &choice.settings, choice.start(), options, progress)
 }
 
 /// The solvers as published, on outputs of unit mean square.

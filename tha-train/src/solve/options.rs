@@ -12,6 +12,7 @@
 //! | `seed` | 0 | any |
 //! | `decay` | auto | auto, none or above 0 |
 //! | `memory` | 0 | 0 (unknown) or a divisor of q - 1 |
+//! | `choose_gamma` | true | |
 //! | `ranks` | none | d - 1 numbers from 1 |
 
 use super::SolveError;
@@ -81,6 +82,8 @@ pub struct SolveParams {
     pub seed: u64,
     /// Inner ranks r_1..r_{d-1}, where they are known; the ladder then keeps them.
     pub ranks: Option<Vec<usize>>,
+    /// Whether gamma is chosen on blocks. It is 1 otherwise, as in the heads of an ensemble, which make up for each other.
+    pub choose_gamma: bool,
 }
 
 impl Default for SolveParams {
@@ -97,6 +100,7 @@ impl Default for SolveParams {
             sweeps: 30,
             seed: 0,
             ranks: None,
+            choose_gamma: true,
         }
     }
 }

@@ -19,65 +19,113 @@ pub use setting::{Heads, Setting};
 
 use crate::checkpoint::{self, Checkpoint, Identity};
 use crate::data::{DataError, Dataset, Split, listed};
-use crate::fit::{FitError, Validation};
+use crate::fit::{FitError, Validation, setters};
+use crate::progress::{Event, Progress};
 use search::Search;
 use std::path::PathBuf;
 
 /// Where the search may go, and how far.
+///
+/// ```
+/// use tha_train::{Silent, SynthKind, SynthParams, TuneParams, generate};
+///
+/// let data = generate(&SynthParams { samples: 200, ..SynthParams::new(SynthKind::Volterra) })?.train;
+/// let search = TuneParams::new().max_memory(2).max_degree(2).max_heads(0).trials(2);
+/// let tuning = search.check(&data)?.tune(&data, &Silent)?;
+/// assert_eq!(tuning.fits, 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
-pub struct TuneParams {
-    /// Largest memory; `None` for what the records allow.
-    pub max_memory: Option<usize>,
-    /// Largest degree.
-    pub max_degree: usize,
-    /// Largest rank cap.
-    pub max_rank: usize,
-    /// Most heads of an ensemble; 0 for full models only.
-    pub max_heads: usize,
-    /// Fits at most, on all rungs.
-    pub trials: Option<usize>,
-    /// Largest model file, bytes.
-    pub budget_flash: Option<usize>,
-    /// Most multiply-accumulates per sample.
-    pub budget_macs: Option<usize>,
-    /// Seed of every fit.
-    pub seed: u64,
-    /// Folder in which finished fits are kept.
-    pub checkpoint: Option<PathBuf>,
+pub struct TuneParams<'a> {
+    max_memory: Option<usize>,
+    max_degree: usize,
+    max_rank: usize,
+    max_heads: usize,
+    trials: Option<usize>,
+    budget_flash: Option<usize>,
+    budget_macs: Option<usize>,
+    seed: u64,
+    checkpoint: Option<PathBuf>,
+    validation: Validation<'a>,
 }
 
-impl Default for TuneParams {
+impl Default for TuneParams<'_> {
     fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<'a> TuneParams<'a> {
+    /// Largest degree by default.
+    pub const MAX_DEGREE: usize = 3;
+    /// Largest rank cap by default.
+    pub const MAX_RANK: usize = 4;
+    /// Most heads by default.
+    pub const MAX_HEADS: usize = 128;
+
+    /// The defaults.
+    pub fn new() -> Self {
         Self {
             max_memory: None,
-            max_degree: 3,
-            max_rank: 4,
-            max_heads: 128,
+            max_degree: Self::MAX_DEGREE,
+            max_rank: Self::MAX_RANK,
+            max_heads: Self::MAX_HEADS,
             trials: None,
             budget_flash: None,
             budget_macs: None,
             seed: 0,
             checkpoint: None,
+            validation: Validation::default(),
         }
+    }
+
+    setters! {
+        /// Largest memory; `None` for what the records allow.
+        = max_memory: impl Into<Option<usize>>;
+        /// Largest degree.
+        = max_degree: usize;
+        /// Largest rank cap.
+        = max_rank: usize;
+        /// Most heads of an ensemble; 0 for full models only.
+        = max_heads: usize;
+        /// Fits at most, on all rungs.
+        = trials: impl Into<Option<usize>>;
+        /// Largest model file, bytes.
+        = budget_flash: impl Into<Option<usize>>;
+        /// Most multiply-accumulates per sample.
+        = budget_macs: impl Into<Option<usize>>;
+        /// Seed of every fit.
+        = seed: u64;
+        /// Folder in which finished fits are kept.
+        = checkpoint: impl Into<Option<PathBuf>>;
+        /// What the models are validated on.
+        = validation: Validation<'a>;
+    }
+
+    /// Refuses what cannot work with these data, before any work is done.
+    pub fn check(self, data: &Dataset) -> Result<ValidTuneParams<'a>, FitError> {
+        check(data, &self)?;
+        Ok(ValidTuneParams(self))
     }
 }
 
-/// Sees the fits come, and may end the search.
-pub trait Watch: Sync {
-    /// The `done`-th fit, of this setting on this rung (from 0) of how many, came to its end.
-    fn trial(
-        &self,
-        _done: usize,
-        _setting: &Setting,
-        _rung: (usize, usize),
-        _result: Result<&Trial, &FitError>,
-    ) {
-    }
-    /// Something that the user should know, in one line.
-    fn warn(&self, _text: String) {}
-    /// True to end the search with what there is.
-    fn stop(&self) -> bool {
-        false
+/// Parameters of a search that were checked.
+#[derive(Clone, Debug)]
+pub struct ValidTuneParams<'a>(TuneParams<'a>);
+
+impl ValidTuneParams<'_> {
+    /// Searches in the data that the parameters were checked with.
+    pub fn tune(&self, data: &Dataset, progress: &dyn Progress) -> Result<Tuning, FitError> {
+        let Self(options) = self;
+        check(data, options)?;
+        let checkpoint = match &options.checkpoint {
+            Some(folder) => {
+                let warn = |text| progress.report(&Event::Warning(text));
+                Some(Checkpoint::open(folder, identity(data, options), warn)?)
+            }
+            None => None,
+        };
+        Search::new(data, options.validation, options, progress, checkpoint).run()
     }
 }
 
@@ -120,32 +168,14 @@ pub struct Tuning {
     pub hint: Option<String>,
 }
 
-/// Searches.
-pub fn tune(
-    data: &Dataset,
-    judge: Validation<'_>,
-    options: &TuneParams,
-    watch: &dyn Watch,
-) -> Result<Tuning, FitError> {
-    check(data, judge, options)?;
-    let checkpoint = match &options.checkpoint {
-        Some(folder) => {
-            let identity = identity(data, judge, options);
-            Some(Checkpoint::open(folder, identity, |text| watch.warn(text))?)
-        }
-        None => None,
-    };
-    Search::new(data, judge, options, watch, checkpoint).run()
-}
-
 /// Refuses what cannot work before any work is done.
-fn check(data: &Dataset, judge: Validation<'_>, options: &TuneParams) -> Result<(), FitError> {
-    let memory = options.max_memory.unwrap_or(1);
+fn check(data: &Dataset, options: &TuneParams) -> Result<(), FitError> {
+    let (memory, judge) = (options.max_memory.unwrap_or(1), options.validation);
     let widest = Setting { memory, degree: options.max_degree, max_rank: options.max_rank, heads: None };
-    widest.fit_options(options.seed, 1, true).check(judge)?;
+    widest.params(options.seed).validation(judge).check_values()?;
     data.check_memory(memory)?;
     let cheapest = Setting { memory: 1, degree: 1, max_rank: 1, heads: None };
-    cheapest.fit_options(options.seed, 1, true).check_size(data, data.inputs.len(), 1)?;
+    cheapest.params(options.seed).check(data)?;
     let all = data.scored_rows(1);
     let (held_out, validated) = match judge {
         Validation::End(fraction) => {
@@ -186,7 +216,7 @@ fn check(data: &Dataset, judge: Validation<'_>, options: &TuneParams) -> Result<
 
 /// What a fit in the checkpoint depends on beside its setting. The limits of the search are not among it: a search may
 /// be continued with wider ones.
-fn identity(data: &Dataset, judge: Validation<'_>, options: &TuneParams) -> Identity {
+fn identity(data: &Dataset, options: &TuneParams) -> Identity {
     let budget = |budget: Option<usize>| budget.map_or_else(|| "none".into(), |budget| budget.to_string());
     let settings = [
         ("command", "tune".to_owned()),
@@ -194,5 +224,5 @@ fn identity(data: &Dataset, judge: Validation<'_>, options: &TuneParams) -> Iden
         ("budget_flash", budget(options.budget_flash)),
         ("budget_macs", budget(options.budget_macs)),
     ];
-    checkpoint::identity(data, judge, settings)
+    checkpoint::identity(data, options.validation, settings)
 }

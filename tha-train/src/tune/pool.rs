@@ -28,11 +28,11 @@ pub(super) struct Pool<'a> {
     pub memories: Vec<usize>,
     /// Additive heads are fitted to one split only.
     pub additive: bool,
-    pub options: &'a TuneParams,
+    pub options: &'a TuneParams<'a>,
 }
 
 impl<'a> Pool<'a> {
-    pub(super) fn new(data: &Dataset, judge: Validation<'_>, options: &'a TuneParams) -> Self {
+    pub(super) fn new(data: &Dataset, judge: Validation<'_>, options: &'a TuneParams<'a>) -> Self {
         let shortest = data.records.iter().map(|record| record.rows.len()).min().unwrap_or(0);
         let limit = options.max_memory.unwrap_or_else(|| USUAL_MEMORY.min(shortest / WINDOWS).max(1));
         let mut memories: Vec<usize> = LADDER.into_iter().filter(|&memory| memory < limit).collect();

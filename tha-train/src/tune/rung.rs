@@ -6,9 +6,8 @@
 use super::Setting;
 use super::front::Size;
 use crate::data::{Dataset, Record};
-use crate::ensemble;
-use crate::fit::{self, FitError, Validation};
-use crate::solve::{Observer, Step};
+use crate::fit::{FitError, Validation};
+use crate::progress::{OnlyStop, Progress};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -17,7 +16,7 @@ pub(super) const RUNGS: usize = 3;
 /// The rung that is `fit` itself.
 pub(super) const LAST: usize = RUNGS - 1;
 const FRACTION: [f64; RUNGS] = [0.25, 0.5, 1.0];
-const RESTARTS: [usize; RUNGS] = [1, 3, usize::MAX];
+const RESTARTS: [Option<usize>; RUNGS] = [Some(1), Some(3), None];
 /// Samples below which a part is not cut down: what they say is cheap, and fewer say too little.
 const ENOUGH: f64 = 1500.0;
 /// Lag windows side by side that a part of a record has at least, where the record has them.
@@ -53,23 +52,6 @@ impl Trial {
     }
 }
 
-/// Ends the fits of a search.
-pub(super) struct Stop<'a>(pub &'a dyn super::Watch);
-
-impl Observer for Stop<'_> {
-    fn progress(&self, _: &Step) {}
-
-    fn stop(&self) -> bool {
-        self.0.stop()
-    }
-}
-
-impl ensemble::Watch for Stop<'_> {
-    fn stop(&self) -> bool {
-        self.0.stop()
-    }
-}
-
 /// Fits a setting on a rung.
 pub(super) fn run(
     data: &Dataset,
@@ -77,17 +59,18 @@ pub(super) fn run(
     setting: &Setting,
     rung: usize,
     options: &super::TuneParams,
-    watch: &dyn super::Watch,
+    progress: &dyn Progress,
 ) -> Result<Trial, FitError> {
-    let stop = Stop(watch);
-    let fit_options = setting.fit_options(options.seed, RESTARTS[rung], rung == LAST);
-    let fit = |data: &Dataset, judge: Validation<'_>| match &setting.heads {
-        None => fit::fit(data, judge, &fit_options, &stop),
-        Some(heads) => {
-            let heads = heads.options(options.budget_flash, options.budget_macs);
-            ensemble::fit(data, judge, &fit_options, &heads, &stop).map(|outcome| outcome.fit)
+    let params = |judge| {
+        let params = setting.params(options.seed).refit(rung == LAST).validation(judge);
+        match (&setting.heads, RESTARTS[rung]) {
+            (Some(_), _) => params.budget_flash(options.budget_flash).budget_macs(options.budget_macs),
+            (None, None) => params,
+            (None, Some(1)) => params.restarts(1).without_gamma(),
+            (None, restarts) => params.restarts(restarts),
         }
     };
+    let fit = |data: &Dataset, judge| params(judge).check(data)?.fit(data, &OnlyStop(progress));
     let outcome = if rung == LAST {
         fit(data, judge)?
     } else {

@@ -3,10 +3,11 @@
 use super::front::{self, Axis, Size};
 use super::pool::Pool;
 use super::rung::{self, LAST, RUNGS};
-use super::{Point, Setting, Trial, TuneParams, Tuning, Watch};
+use super::{Point, Setting, Trial, TuneParams, Tuning};
 use crate::checkpoint::{self, Checkpoint};
 use crate::data::Dataset;
 use crate::fit::{FitError, Validation};
+use crate::progress::{Event, Progress};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -23,8 +24,8 @@ const ENSEMBLES_EVERY: usize = 3;
 pub(super) struct Search<'a> {
     data: &'a Dataset,
     judge: Validation<'a>,
-    options: &'a TuneParams,
-    watch: &'a dyn Watch,
+    options: &'a TuneParams<'a>,
+    progress: &'a dyn Progress,
     checkpoint: Option<Checkpoint<'a>>,
     pool: Pool<'a>,
     /// What was tried on each rung, in order; `None` where the fit failed.
@@ -37,8 +38,8 @@ impl<'a> Search<'a> {
     pub(super) fn new(
         data: &'a Dataset,
         judge: Validation<'a>,
-        options: &'a TuneParams,
-        watch: &'a dyn Watch,
+        options: &'a TuneParams<'a>,
+        progress: &'a dyn Progress,
         checkpoint: Option<Checkpoint<'a>>,
     ) -> Self {
         let pool = Pool::new(data, judge, options);
@@ -46,7 +47,7 @@ impl<'a> Search<'a> {
             data,
             judge,
             options,
-            watch,
+            progress,
             checkpoint,
             pool,
             rungs: Default::default(),
@@ -122,16 +123,16 @@ impl<'a> Search<'a> {
         let one = |setting: &Setting| -> Option<Result<Trial, FitError>> {
             let stage = format!("{}-rung{rung}", setting.key());
             let result = checkpoint::keep(self.checkpoint.as_ref(), &stage, &(), || {
-                if self.watch.stop() {
+                if self.progress.stop() {
                     return Err(FitError::Stopped);
                 }
-                rung::run(self.data, self.judge, setting, rung, self.options, self.watch)
+                rung::run(self.data, self.judge, setting, rung, self.options, self.progress)
             });
             if matches!(result, Err(FitError::Stopped)) {
                 return None;
             }
             let done = 1 + counter.fetch_add(1, Ordering::Relaxed);
-            self.watch.trial(done, setting, (rung, RUNGS), result.as_ref());
+            self.progress.report(&Event::Trial { done, setting, rung, of: RUNGS, result: result.as_ref() });
             Some(result)
         };
         let results: Vec<_> = taken.par_iter().with_max_len(1).map(one).collect();

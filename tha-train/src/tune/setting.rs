@@ -1,10 +1,8 @@
 //! One setting of `fit`: how it is named, what it costs and how it is fitted.
 
-use crate::ensemble::{self, Combine, Strategy};
-use crate::fit;
-use crate::solve;
+use crate::ensemble::{Combine, Strategy};
+use crate::fit::FitParams;
 use std::fmt;
-use tha_core::RangePolicy;
 
 /// Memory, degree and rank cap, and the heads of an ensemble. Everything else is as `fit` has it by default; the ridge
 /// and the rank below the cap are chosen inside every fit.
@@ -64,18 +62,13 @@ impl Setting {
         }
     }
 
-    /// The options of a fit; `restarts` at most.
-    pub(super) fn fit_options(&self, seed: u64, restarts: usize, refit: bool) -> fit::FitParams {
-        // As the command line has it: the ensemble makes up for a head that could be a little better.
-        let usual = if self.heads.is_some() { 1 } else { solve::SolveParams::default().restarts };
-        let solve = solve::SolveParams {
-            degree: self.degree,
-            max_rank: self.max_rank,
-            restarts: usual.min(restarts),
-            seed,
-            ..solve::SolveParams::default()
-        };
-        fit::FitParams { memory: self.memory, solve, refit, range: RangePolicy::Pass }
+    /// The parameters of a fit.
+    pub(super) fn params<'a>(&self, seed: u64) -> FitParams<'a> {
+        let params =
+            FitParams::new().memory(self.memory).degree(self.degree).max_rank(self.max_rank).seed(seed);
+        let Some(Heads { count, subset_size, combine }) = self.heads else { return params };
+        let subsets = if count.is_some() { Strategy::Random } else { Strategy::Covering };
+        params.heads(count).subsets(subsets).subset_size(subset_size).combine(combine)
     }
 }
 
@@ -97,19 +90,6 @@ impl Heads {
             || 1.5 * choose(inputs, tuple) / choose(self.subset_size, tuple),
             |count| count as f64,
         )
-    }
-
-    /// The options of the ensemble.
-    pub(super) fn options(&self, flash: Option<usize>, macs: Option<usize>) -> ensemble::EnsembleParams {
-        ensemble::EnsembleParams {
-            heads: self.count,
-            subset_size: self.subset_size,
-            strategy: if self.count.is_some() { Strategy::Random } else { Strategy::Covering },
-            combine: self.combine,
-            checkpoint: None,
-            budget_flash: flash,
-            budget_macs: macs,
-        }
     }
 }
 

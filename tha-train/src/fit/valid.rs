@@ -1,28 +1,30 @@
-//! How to fit, and whether that makes sense for the data at hand.
+//! A fit with parameters that make sense for the data at hand.
 
-use super::FitError;
+use super::full::Full;
+use super::{FitError, Outcome, judged};
 use crate::data::Dataset;
+use crate::ensemble::{self, EnsembleParams};
 use crate::host;
-use crate::solve::{self, Solver};
+use crate::progress::Progress;
+use crate::solve::{self, SolveParams, Solver};
 use tha_core::RangePolicy;
 
-/// How to fit.
+/// Parameters that were checked.
 #[derive(Clone, Debug)]
-pub struct FitParams {
-    /// Memory M: samples of each input that an output depends on.
-    pub memory: usize,
-    /// Degree, rank, solver and its settings; their memory is set to the one above.
-    pub solve: solve::SolveParams,
-    /// Refit the chosen structure on all of the data.
-    pub refit: bool,
-    /// What the model does with inputs outside their training range.
-    pub range: RangePolicy,
+pub struct ValidFitParams<'a> {
+    pub(crate) memory: usize,
+    pub(crate) solve: SolveParams,
+    pub(crate) validation: Validation<'a>,
+    pub(crate) refit: bool,
+    pub(crate) range: RangePolicy,
+    /// `None` for the full model.
+    pub(crate) ensemble: Option<EnsembleParams>,
 }
 
-/// What the choice of rank, ridge and early stopping is judged on.
+/// What the result is validated on, in rows that choose nothing.
 #[derive(Clone, Copy, Debug)]
 pub enum Validation<'a> {
-    /// The last part of each record.
+    /// The last part of each record, 0.2 of it by default.
     End(f64),
     /// Another data set with the same channels.
     Data(&'a Dataset),
@@ -30,8 +32,12 @@ pub enum Validation<'a> {
     Folds(usize),
 }
 
-/// Most samples of memory a model file can say.
-const MEMORY_LIMIT: usize = u16::MAX as usize;
+impl Default for Validation<'_> {
+    fn default() -> Self {
+        Self::End(0.2)
+    }
+}
+
 /// Lag windows that are not too many are kept for every block: without each of five, four fifths of them.
 const COPIES: f64 = 4.0;
 /// Numbers that a fit holds for every sample, and for every output of a sample: where it is, what it is in several units, what
@@ -42,33 +48,23 @@ const PER_OUTPUT: f64 = 6.0;
 /// them for the five blocks), and one more for every task over this many samples.
 const SQUARES: f64 = 25.0;
 const SQUARE_PER: f64 = 4096.0;
-/// Far beyond what pays; catches a slip of the finger.
-const FOLD_LIMIT: usize = 1000;
-
-impl FitParams {
-    /// Refuses what cannot work before any work is done.
-    pub fn check(&self, judge: Validation<'_>) -> Result<(), FitError> {
-        let refuse =
-            |option, found: String, expected: String| Err(FitError::Option { option, found, expected });
-        if self.memory == 0 || self.memory > MEMORY_LIMIT {
-            return refuse("memory", self.memory.to_string(), format!("1 to {MEMORY_LIMIT}"));
-        }
-        self.solve.check()?;
-        match judge {
-            Validation::End(fraction) if !(fraction > 0.0 && fraction < 1.0) => {
-                refuse("val_fraction", fraction.to_string(), "a part between 0 and 1".into())
-            }
-            Validation::Folds(count) if !(2..=FOLD_LIMIT).contains(&count) => {
-                refuse("folds", count.to_string(), format!("2 to {FOLD_LIMIT}"))
-            }
-            _ => Ok(()),
+impl ValidFitParams<'_> {
+    /// Fits the full model, or an ensemble, to the data that the parameters were checked with.
+    pub fn fit(&self, data: &Dataset, progress: &dyn Progress) -> Result<Outcome, FitError> {
+        self.check(data)?;
+        match &self.ensemble {
+            None => Ok(judged::fit(&Full { data, options: self, progress }, data, self)?.0),
+            Some(ensemble) => ensemble::fit(data, self, ensemble, progress),
         }
     }
 
-    /// The same, the solver knowing of the lags.
-    pub(crate) fn lagged(&self) -> Self {
-        let solve = solve::SolveParams { memory: self.memory, ..self.solve.clone() };
-        Self { solve, ..self.clone() }
+    /// Refuses what cannot work with these data.
+    pub(super) fn check(&self, data: &Dataset) -> Result<(), FitError> {
+        data.check_memory(self.memory)?;
+        match &self.ensemble {
+            None => self.check_size(data, data.inputs.len(), 1),
+            Some(ensemble) => ensemble.check(data, self),
+        }
     }
 
     /// Refuses what this machine cannot hold: `at_once` heads of `inputs` inputs each, fitted at the same time.

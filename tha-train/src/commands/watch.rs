@@ -1,0 +1,54 @@
+//! The progress of fits and searches on standard error, and Ctrl-C and the time limit back to them.
+
+use std::sync::Mutex;
+use std::time::Instant;
+use tha_cli::{Status, figure, interrupt, lock};
+use tha_train::report::Convergence;
+use tha_train::{Event, Progress};
+
+/// Shows what happens, and keeps what a report shows of it.
+pub(super) struct Watch<'a> {
+    /// Where it is shown.
+    pub status: &'a Status,
+    /// Stands before every line.
+    pub name: &'static str,
+    /// When a search is to end.
+    pub deadline: Option<Instant>,
+    /// The course of the fit.
+    pub course: Mutex<Convergence>,
+    /// The least error of a search so far.
+    pub best: Mutex<Option<f64>>,
+}
+
+impl<'a> Watch<'a> {
+    pub(super) fn new(status: &'a Status) -> Self {
+        Self { status, name: "", deadline: None, course: Mutex::default(), best: Mutex::default() }
+    }
+}
+
+impl Progress for Watch<'_> {
+    fn report(&self, event: &Event<'_>) {
+        let mut best = String::new();
+        match event {
+            Event::Warning(text) => return self.status.warning(text.clone()),
+            Event::Step(step) => lock(&self.course).steps.push(step.loss.max(0.0).sqrt()),
+            Event::Cycle { error, .. } | Event::JointStep { error, .. } => {
+                lock(&self.course).cycles.push(*error);
+            }
+            Event::Trial { rung, of, result, .. } => {
+                let mut least = lock(&self.best);
+                if let Some(trial) = result.ok().filter(|_| rung + 1 == *of) {
+                    *least = Some(least.map_or(trial.held_out, |least| least.min(trial.held_out)));
+                }
+                best = least.map_or(best, |least| format!("; best so far {}", figure(least)));
+            }
+            _ => {}
+        }
+        let name = if self.name.is_empty() { String::new() } else { format!("{}: ", self.name) };
+        self.status.now(|| format!("{name}{event}{best}"));
+    }
+
+    fn stop(&self) -> bool {
+        interrupt::requested() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+}

@@ -1,0 +1,241 @@
+//! How to fit.
+//!
+//! | Name | Default | Range |
+//! |---|---|---|
+//! | `memory` | 5 | 1 to 65535 samples |
+//! | `degree` | 3 | 1 to 32 |
+//! | `max_rank` | 4 | 1 to 1024 |
+//! | `tolerance` | 1e-6 | 0 to below 1 |
+//! | `solver` | ladder | ladder, mvmals, als, direct |
+//! | `ridge` | auto | auto, or at least 0 |
+//! | `decay` | auto | auto, none, or above 0 samples |
+//! | `restarts` | 12; 1 for heads | 1 to 1024 |
+//! | `validation` | the last 0.2 of each record | a part between 0 and 1, other data, or 2 to 1000 folds |
+//! | `refit` | true | |
+//! | `range` | pass | pass, clamp |
+//! | `seed` | 0 | |
+//!
+//! With `heads` or `subsets` the model is an ensemble, else one head on all inputs:
+//!
+//! | Name | Default | Range |
+//! |---|---|---|
+//! | `heads` | as the subsets say | 1 to 65535 |
+//! | `subset_size` | 4, or all inputs if fewer | 1 to all inputs |
+//! | `subsets` | random | random, weighted, covering, adaptive, per output, given |
+//! | `combine` | average; additive for per output | average, stack, additive |
+//! | `checkpoint` | none | a folder |
+//! | `budget_flash`, `budget_macs` | none | bytes, multiply-accumulates per sample |
+
+use super::valid::ValidFitParams;
+use super::{FitError, Validation};
+use crate::data::Dataset;
+use crate::ensemble::{Combine, EnsembleParams, Strategy};
+use crate::solve::{Decay, Ridge, SolveParams, Solver};
+use std::path::PathBuf;
+use tha_core::RangePolicy;
+
+/// How to fit: every parameter has a default, [`FitParams::check`] says what cannot work with some data.
+///
+/// ```
+/// use tha_train::{Combine, FitParams, Silent, SynthKind, SynthParams, generate};
+///
+/// let data = generate(&SynthParams { samples: 200, ..SynthParams::new(SynthKind::Volterra) })?;
+/// let params = FitParams::new().memory(2).degree(2).max_rank(2);
+/// let full = params.clone().check(&data.train)?.fit(&data.train, &Silent)?;
+/// println!("NRMSE {}", full.validation.nrmse);
+///
+/// let ensemble = params.heads(2).subset_size(1).combine(Combine::Stack);
+/// let ensemble = ensemble.check(&data.train)?.fit(&data.train, &Silent)?;
+/// assert!(ensemble.heads.len() <= 2 && ensemble.ensemble.is_some());
+///
+/// let refusal = FitParams::new().memory(0).check(&data.train).unwrap_err();
+/// assert_eq!(refusal.to_string(), "`memory`: 0 is out of range; expected 1 to 65535");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct FitParams<'a> {
+    memory: usize,
+    solve: SolveParams,
+    restarts: Option<usize>,
+    validation: Validation<'a>,
+    refit: bool,
+    range: RangePolicy,
+    heads: Option<usize>,
+    subset_size: Option<usize>,
+    subsets: Option<Strategy>,
+    combine: Option<Combine>,
+    checkpoint: Option<PathBuf>,
+    budget_flash: Option<usize>,
+    budget_macs: Option<usize>,
+}
+
+/// Most samples of memory a model file can say.
+const MEMORY_LIMIT: usize = u16::MAX as usize;
+/// Far beyond what pays; catches a slip of the finger.
+const FOLD_LIMIT: usize = 1000;
+/// Inputs of a head where nobody says.
+const SUBSET_SIZE: usize = 4;
+
+impl Default for FitParams<'_> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A method per parameter, which gives it a value.
+macro_rules! setters {
+    ($($(#[$doc:meta])* $($part:ident.)* = $name:ident: $type:ty;)*) => {$(
+        $(#[$doc])*
+        #[must_use]
+        pub fn $name(mut self, $name: $type) -> Self {
+            self.$($part.)*$name = $name.into();
+            self
+        }
+    )*};
+}
+pub(crate) use setters;
+
+impl<'a> FitParams<'a> {
+    /// Memory by default.
+    pub const MEMORY: usize = 5;
+    /// Degree by default.
+    pub const DEGREE: usize = 3;
+    /// Largest rank by default.
+    pub const MAX_RANK: usize = 4;
+
+    /// The defaults.
+    pub fn new() -> Self {
+        let (degree, max_rank) = (Self::DEGREE, Self::MAX_RANK);
+        Self {
+            memory: Self::MEMORY,
+            solve: SolveParams { degree, max_rank, ..SolveParams::default() },
+            refit: true,
+            restarts: None,
+            validation: Validation::default(),
+            range: RangePolicy::Pass,
+            heads: None,
+            subset_size: None,
+            subsets: None,
+            combine: None,
+            checkpoint: None,
+            budget_flash: None,
+            budget_macs: None,
+        }
+    }
+
+    setters! {
+        /// Memory M: samples of each input that an output depends on.
+        = memory: usize;
+        /// Degree d of the polynomial.
+        solve. = degree: usize;
+        /// Largest rank of the network.
+        solve. = max_rank: usize;
+        /// Relative tolerance of rank decisions.
+        solve. = tolerance: f64;
+        /// Which algorithm.
+        solve. = solver: Solver;
+        /// Penalty on the coefficients.
+        solve. = ridge: Ridge;
+        /// Prior over the lags.
+        solve. = decay: Decay;
+        /// Seed of everything.
+        solve. = seed: u64;
+        /// Starts that are raced against each other.
+        = restarts: impl Into<Option<usize>>;
+        /// What the result is validated on; no choice is made there.
+        = validation: Validation<'a>;
+        /// Whether the chosen structure is fitted to all of the data in the end.
+        = refit: bool;
+        /// What the model does with inputs outside their training range.
+        = range: RangePolicy;
+        /// Heads of an ensemble.
+        = heads: impl Into<Option<usize>>;
+        /// Inputs of each head; with [`Strategy::PerOutput`], at most.
+        = subset_size: impl Into<Option<usize>>;
+        /// How the inputs of the heads are chosen.
+        = subsets: impl Into<Option<Strategy>>;
+        /// How the heads are combined.
+        = combine: impl Into<Option<Combine>>;
+        /// Folder in which finished heads are kept.
+        = checkpoint: impl Into<Option<PathBuf>>;
+        /// Largest model file of an ensemble, bytes.
+        = budget_flash: impl Into<Option<usize>>;
+        /// Most multiply-accumulates per sample of an ensemble.
+        = budget_macs: impl Into<Option<usize>>;
+    }
+
+    /// Keeps gamma at 1, as in the heads of an ensemble: a fit that is only compared with others is cheaper so.
+    pub(crate) fn without_gamma(mut self) -> Self {
+        self.solve.choose_gamma = false;
+        self
+    }
+
+    fn is_ensemble(&self) -> bool {
+        self.heads.is_some() || self.subsets.is_some()
+    }
+
+    /// The settings of the solver.
+    fn solve(&self) -> SolveParams {
+        let head = self.is_ensemble();
+        // Heads make up for each other: one that could be a little better is good enough.
+        let usual = if head { 1 } else { self.solve.restarts };
+        SolveParams {
+            memory: self.memory,
+            restarts: self.restarts.unwrap_or(usual),
+            choose_gamma: self.solve.choose_gamma && !head,
+            ..self.solve.clone()
+        }
+    }
+
+    /// Refuses values that work with no data.
+    pub fn check_values(&self) -> Result<(), FitError> {
+        let refuse =
+            |option, found: String, expected: String| Err(FitError::Option { option, found, expected });
+        if self.memory == 0 || self.memory > MEMORY_LIMIT {
+            return refuse("memory", self.memory.to_string(), format!("1 to {MEMORY_LIMIT}"));
+        }
+        self.solve().check()?;
+        let lonely = [
+            ("subset_size", self.subset_size.is_some()),
+            ("combine", self.combine.is_some()),
+            ("checkpoint", self.checkpoint.is_some()),
+            ("budget_flash", self.budget_flash.is_some()),
+            ("budget_macs", self.budget_macs.is_some()),
+        ];
+        if let Some((option, _)) = lonely.iter().find(|(_, given)| *given && !self.is_ensemble()) {
+            return Err(FitError::Combination(format!("`{option}` is for ensembles; add `heads`")));
+        }
+        match self.validation {
+            Validation::End(fraction) if !(fraction > 0.0 && fraction < 1.0) => {
+                refuse("val_fraction", fraction.to_string(), "a part between 0 and 1".into())
+            }
+            Validation::Folds(count) if !(2..=FOLD_LIMIT).contains(&count) => {
+                refuse("folds", count.to_string(), format!("2 to {FOLD_LIMIT}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses what cannot work with these data, before any work is done.
+    pub fn check(self, data: &Dataset) -> Result<ValidFitParams<'a>, FitError> {
+        self.check_values()?;
+        let solve = self.solve();
+        let ensemble = self.is_ensemble().then(|| {
+            let strategy = self.subsets.unwrap_or_default();
+            let usual = if strategy == Strategy::PerOutput { Combine::Additive } else { Combine::Average };
+            EnsembleParams {
+                heads: self.heads,
+                subset_size: self.subset_size.unwrap_or(SUBSET_SIZE.min(data.inputs.len())),
+                combine: self.combine.unwrap_or(usual),
+                strategy,
+                checkpoint: self.checkpoint,
+                budget_flash: self.budget_flash,
+                budget_macs: self.budget_macs,
+            }
+        });
+        let (memory, validation, refit, range) = (self.memory, self.validation, self.refit, self.range);
+        let valid = ValidFitParams { memory, solve, validation, refit, range, ensemble };
+        valid.check(data)?;
+        Ok(valid)
+    }
+}
