@@ -30,6 +30,7 @@ fn data() {
         ("tabs.csv", "u1\tu2\ty1\n1\t2\t3\n"),
         ("broken_name.csv", "u1,u2,\"y1\nlevel\"\n1,2,3\n"),
         ("no_header.csv", "1,2,3\n4,5,6\n"),
+        ("few.csv", "u1,u2,y1\n1,2,3\n1,2,4\n3,4,5\n"),
         ("others.csv", "u1,u3,y1\n1,2,3\n1,2,3\n1,2,3\n"),
         ("no_outputs.csv", "u1,u2\n1,2\n3,4\n5,6\n"),
         ("data.xlsx", "PK"),
@@ -130,6 +131,7 @@ fn data() {
     for command in ["predict good.tha others.csv --out p.csv", "evaluate good.tha others.csv"] {
         cases.push((format!("tha-train {command}"), "the model's input 'u2' missing among 'u1', 'u3', 'y1'"));
     }
+    cases.push(("tha-train fit few.csv --out m.tha --memory 2".into(), "no sample is left for validation"));
     cases.push(("tha-train fit train.csv --val others.csv --out m.tha".into(), "'u2'"));
     cases.push(("tha-train evaluate good.tha three.npz".into(), "'u' has 3 columns"));
     for command in ["run", "faults"] {

@@ -83,16 +83,3 @@ fn reports_are_whole_files_that_need_nothing_else() {
         assert!(page.contains("prefers-color-scheme:dark"));
     }
 }
-
-#[test]
-fn refusals_are_one_line() {
-    let bench = fitted();
-    bench.ok("fit d/train.csv --out long.tha --memory 3 --degree 2 --heads 2 --subset-size 2 -q");
-    let output = bench.run("analyze --full full.tha --ensemble long.tha d/train.csv");
-    assert_eq!(output.status.code(), Some(2));
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(said.lines().count(), 1, "{said}");
-    assert!(said.contains("memory 2, the ensemble 3"), "{said}");
-    let output = bench.run("analyze --full full.tha --ensemble full.tha d/train.csv --report no/such/r.html");
-    assert_eq!(output.status.code(), Some(2));
-}

@@ -32,6 +32,7 @@ fn every_command_explains_itself_and_refuses_in_one_line() {
         let example = help.split("Example").nth(1).unwrap_or_else(|| panic!("{name}: no example"));
         assert!(example.contains(&format!("\n  tha-train {name}")), "{name}: {example}");
         assert!(example.lines().all(|line| line.len() <= 80), "a narrow terminal breaks it: {example}");
+        assert!(name.is_empty() || help.contains("--json") && help.contains("--quiet"), "{name}");
         assert!(bench.ok(&format!("{name} -h")).contains("Example"), "{name}");
         let refused = bench.run(&format!("{name} --no-such-flag"));
         let said = text(&refused.stderr);
