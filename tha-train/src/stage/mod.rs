@@ -1,10 +1,165 @@
 //! The input stage: from samples to the features x_t that a network sees.
 //!
-//! Inputs are standardised ([`Scaling`]) and delayed ([`Lagged`]): x_t = [1, u(t), u(t-1), ..., u(t-M+1)].
+//! ```text
+//! u -> standardise -> filters -> features z -> maps -> x = [1, z standardised, ramps standardised] -> network
+//!      Scaling        Bank                     Ramp    Staged
+//! ```
+//!
+//! The paper's model is the special case "lags, no maps": x_t = [1, u(t), u(t-1), ..., u(t-M+1)]. A fitted network over x is
+//! delivered over the features themselves and the nodes of their maps (`device`).
 
-mod lags;
+mod bank;
+mod basis;
+mod beyond;
+mod device;
+mod error;
+mod maps;
+mod resonances;
+mod rows;
 mod scaling;
 
-pub use lags::{Lagged, Subset};
+pub use bank::{Bank, Feature, Section, Signal, Source};
+pub use basis::Basis;
+pub use beyond::Beyond;
+pub use error::StageError;
+pub use resonances::resonances;
+pub use rows::{Staged, Staged as Lagged, Subset};
 pub(crate) use scaling::root_mean_square;
 pub use scaling::{InputMap, OutputMap, Scaling, eating_offset, mean_and_std};
+
+use crate::data::Dataset;
+use maps::{MOST, Ramp, Unit, distinct, map, range};
+use rayon::prelude::*;
+
+/// Filters, maps and ranges with the numbers that training rows gave them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stage {
+    scaling: Scaling,
+    bank: Bank,
+    beyond: Beyond,
+    /// One for each feature of the bank.
+    known: Vec<Known>,
+}
+
+/// What training rows say about a feature.
+#[derive(Clone, Debug, PartialEq)]
+struct Known {
+    /// Least and greatest value.
+    range: [f32; 2],
+    /// Where its map bends, with the ends of the range; none for a feature that goes on as it is.
+    nodes: Vec<f32>,
+    unit: Unit,
+    ramps: Vec<Ramp>,
+}
+
+impl Stage {
+    /// Fits ranges, maps of so many pieces and the standardisation of features to rows of a recording. Each row must have the
+    /// history that the basis needs ([`Bank::history`]).
+    pub fn fit(
+        data: &Dataset,
+        rows: &[usize],
+        scaling: &Scaling,
+        basis: &Basis,
+        pieces: Option<usize>,
+        beyond: Beyond,
+    ) -> Result<Self, StageError> {
+        if let Some(found) = pieces.filter(|pieces| !(2..=MOST).contains(pieces)) {
+            return Err(StageError::Pieces { found, most: MOST });
+        }
+        basis.check_records(data)?;
+        let bank = basis.bank(data.inputs.len())?;
+        let outputs = bank.run(data, &scaling.inputs);
+        let column = |feature: &Feature| {
+            let mut z = vec![0.0; rows.len()];
+            outputs.read(feature, data, &scaling.inputs, rows, &mut z);
+            z
+        };
+        let mut ranges: Vec<[f32; 2]> =
+            bank.features.par_iter().map(|feature| range(column(feature).into_iter())).collect();
+        // The lags of an input are one quantity.
+        let mut of_input = vec![[f32::INFINITY, f32::NEG_INFINITY]; bank.inputs];
+        let delays = || bank.features.iter().enumerate().filter(|(_, feature)| feature.is_delay());
+        for (k, feature) in delays() {
+            let [lo, hi] = of_input[feature.input];
+            of_input[feature.input] = [lo.min(ranges[k][0]), hi.max(ranges[k][1])];
+        }
+        delays().for_each(|(k, feature)| ranges[k] = of_input[feature.input]);
+
+        let known = |(feature, &range): (&Feature, &[f32; 2])| {
+            // Inputs are standardised already.
+            let (mut unit, mut enough) = (Unit::IDENTITY, false);
+            let (mut nodes, mut ramps) = (Vec::new(), Vec::new());
+            if !feature.is_delay() || pieces.is_some() {
+                let z = column(feature);
+                if !feature.is_delay() {
+                    unit = Unit::new(z.iter().copied());
+                }
+                if let Some(pieces) = pieces {
+                    enough = distinct(&z, pieces + 1) > pieces;
+                    (nodes, ramps) = map(z, range, pieces);
+                }
+            }
+            (Known { range, nodes, unit, ramps }, enough)
+        };
+        let (known, enough): (Vec<Known>, Vec<bool>) =
+            bank.features.par_iter().zip(&ranges).map(known).unzip();
+        if let Some(pieces) = pieces
+            && !(enough.contains(&true) && known.iter().any(|known| !known.ramps.is_empty()))
+        {
+            return Err(StageError::Distinct { pieces });
+        }
+        Ok(Self { scaling: scaling.clone(), bank, beyond, known })
+    }
+
+    /// Lag windows of any range.
+    fn lags(memory: usize, scaling: &Scaling) -> Self {
+        let bank = Basis::Lags(memory).bank(scaling.inputs.len()).expect("a memory from one on");
+        let anything = Known {
+            range: [f32::NEG_INFINITY, f32::INFINITY],
+            nodes: Vec::new(),
+            unit: Unit::IDENTITY,
+            ramps: Vec::new(),
+        };
+        let known = vec![anything; bank.features.len()];
+        Self { scaling: scaling.clone(), bank, beyond: Beyond::Pass, known }
+    }
+
+    /// The filters and features.
+    pub fn bank(&self) -> &Bank {
+        &self.bank
+    }
+
+    /// The standardisation of the channels.
+    pub fn scaling(&self) -> &Scaling {
+        &self.scaling
+    }
+
+    /// What happens outside of the training range.
+    pub fn beyond(&self) -> Beyond {
+        self.beyond
+    }
+
+    /// Least and greatest value of a feature on the training rows.
+    pub fn range(&self, feature: usize) -> [f32; 2] {
+        self.known[feature].range
+    }
+
+    /// Where the map of a feature bends, from the least value to the greatest; none for a feature without a map.
+    pub fn nodes(&self, feature: usize) -> &[f32] {
+        &self.known[feature].nodes
+    }
+
+    /// The features of some inputs, in the order of the bank.
+    fn features_of(&self, inputs: &[usize]) -> impl Iterator<Item = usize> {
+        let p = self.bank.inputs.max(1);
+        (0..self.bank.features.len() / p).flat_map(move |k| inputs.iter().map(move |input| k * p + input))
+    }
+
+    /// What the network sees of a value: the range clamps it, unless plain features pass.
+    fn seen(&self, feature: usize) -> impl Fn(f64) -> f64 + use<> {
+        let Known { range, nodes, .. } = &self.known[feature];
+        let free = self.beyond == Beyond::Pass && nodes.is_empty();
+        let [lo, hi] = range.map(f64::from);
+        move |z| if free { z } else { z.clamp(lo, hi) }
+    }
+}

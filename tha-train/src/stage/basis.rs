@@ -1,0 +1,239 @@
+//! A basis: which filters stand between an input and the network, the same for every input.
+//!
+//! | basis | features of an input u |
+//! |---|---|
+//! | `lags:M` | u(t), u(t-1), ..., u(t-M+1) |
+//! | `levels:T` | u and its averages s_1, s_2, s_4, ..., s_T with time constants 1, 2, 4, ..., T |
+//! | `differences:T` | u - s_1, s_1 - s_2, ..., s_T/2 - s_T, s_T |
+//! | `kautz:RE,IM,N` | two outputs of each of N resonators in a row with the pole RE + IM i |
+//!
+//! All of them are lists of the same two things ([`Bank`]): sections, and features that are sections or differences of two.
+
+use super::StageError;
+use super::bank::{Bank, Feature, Section, Signal, Source};
+use crate::data::Dataset;
+use std::fmt;
+use std::str::FromStr;
+
+/// Filters in front of the network.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Basis {
+    /// The last M samples.
+    Lags(usize),
+    /// Averages with time constants up to T, and the input.
+    Levels(usize),
+    /// Differences of neighbours among these, and the slowest average.
+    Differences(usize),
+    /// Resonators in a row.
+    Kautz {
+        /// Real part of the pole.
+        re: f64,
+        /// Imaginary part of the pole.
+        im: f64,
+        /// Number of resonators.
+        count: usize,
+    },
+}
+
+/// Largest memory, time constant and number of resonators.
+const LARGEST: usize = 1 << 20;
+const RESONATORS: usize = 64;
+
+impl Basis {
+    /// Says what is wrong with the numbers.
+    pub fn check(&self) -> Result<(), StageError> {
+        let refuse = |finding: &str| {
+            Err(StageError::Malformed { found: self.to_string(), finding: finding.to_string() })
+        };
+        match *self {
+            Self::Lags(m) if !(1..=LARGEST).contains(&m) => refuse("M must be from 1 to 1048576"),
+            Self::Levels(t) | Self::Differences(t) if !(1..=LARGEST).contains(&t) => {
+                refuse("T must be from 1 to 1048576")
+            }
+            Self::Levels(t) | Self::Differences(t) if !t.is_power_of_two() => {
+                let above = t.next_power_of_two();
+                Err(StageError::Doubling { found: t, below: above / 2, above })
+            }
+            Self::Kautz { count, .. } if !(1..=RESONATORS).contains(&count) => {
+                refuse("N must be from 1 to 64")
+            }
+            Self::Kautz { re, im, .. } if !(re.is_finite() && im.is_finite()) => {
+                refuse("RE and IM must be finite")
+            }
+            Self::Kautz { re, im, .. } => Section::resonator(Source::Input(0), re, im).map(|_| ()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses data in which no record is as long as the memory of the filters.
+    pub fn check_records(&self, data: &Dataset) -> Result<(), StageError> {
+        let longest = data.records.iter().map(|record| record.rows.len()).max().unwrap_or(0);
+        let (needed, remedy) = match *self {
+            Self::Lags(m) => (m, "shorter memory"),
+            Self::Levels(t) | Self::Differences(t) => (t, "shorter time constant"),
+            Self::Kautz { .. } => (self.bank(1)?.history() + 1, "pole that fades faster"),
+        };
+        if longest >= needed {
+            return Ok(());
+        }
+        let (origin, basis) = (data.origin.clone(), self.to_string());
+        Err(StageError::TooShort { origin, longest, basis, needed, remedy })
+    }
+
+    /// The sections and features of so many inputs. The features of all inputs stand together: those that come first in the
+    /// table above, of every input, then those that come second, as in a lag window.
+    pub fn bank(&self, inputs: usize) -> Result<Bank, StageError> {
+        self.check()?;
+        let mut sections = Vec::new();
+        let mut of_input: Vec<Vec<Feature>> = Vec::with_capacity(inputs);
+        for input in 0..inputs {
+            let feature = |signal, minus| Feature { input, signal, minus };
+            let first = sections.len();
+            let average = |section| Signal::Section { section, output: 0 };
+            let now = Signal::Lag { input, lag: 0 };
+            of_input.push(match *self {
+                Self::Lags(m) => (0..m).map(|lag| feature(Signal::Lag { input, lag }, None)).collect(),
+                Self::Levels(t) | Self::Differences(t) => {
+                    let constants = (0..=t.ilog2()).map(|k| f64::from(k).exp2());
+                    sections.extend(constants.map(|tau| Section::average(Source::Input(input), tau)));
+                    let levels: Vec<Signal> =
+                        std::iter::once(now).chain((first..sections.len()).map(average)).collect();
+                    let minus = |k: usize| match self {
+                        Self::Differences(_) => levels.get(k + 1).copied(),
+                        _ => None,
+                    };
+                    levels.iter().enumerate().map(|(k, level)| feature(*level, minus(k))).collect()
+                }
+                Self::Kautz { re, im, count } => {
+                    for section in first..first + count {
+                        let source = match section {
+                            section if section == first => Source::Input(input),
+                            section => Source::Section(section - 1),
+                        };
+                        sections.push(Section::resonator(source, re, im)?);
+                    }
+                    let outputs = |section| [0, 1].map(|output| Signal::Section { section, output });
+                    (first..first + count).flat_map(outputs).map(|signal| feature(signal, None)).collect()
+                }
+            });
+        }
+        let each = of_input.first().map_or(0, Vec::len);
+        let features = (0..each).flat_map(|k| of_input.iter().map(move |features| features[k])).collect();
+        Ok(Bank { inputs, sections, features })
+    }
+}
+
+impl fmt::Display for Basis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lags(m) => write!(f, "lags:{m}"),
+            Self::Levels(t) => write!(f, "levels:{t}"),
+            Self::Differences(t) => write!(f, "differences:{t}"),
+            Self::Kautz { re, im, count } => write!(f, "kautz:{re},{im},{count}"),
+        }
+    }
+}
+
+impl FromStr for Basis {
+    type Err = StageError;
+
+    fn from_str(text: &str) -> Result<Self, StageError> {
+        let refuse = |finding: String| StageError::Malformed { found: text.to_string(), finding };
+        let (kind, numbers) =
+            text.split_once(':').ok_or_else(|| refuse("there is no ':' after the kind".into()))?;
+        let whole = |number: &str| {
+            number.trim().parse::<usize>().map_err(|_| refuse(format!("'{number}' is no whole number")))
+        };
+        let real = |number: &str| {
+            number.trim().parse::<f64>().map_err(|_| refuse(format!("'{number}' is no number")))
+        };
+        let basis = match kind {
+            "lags" => Self::Lags(whole(numbers)?),
+            "levels" => Self::Levels(whole(numbers)?),
+            "differences" => Self::Differences(whole(numbers)?),
+            "kautz" => {
+                let parts: Vec<&str> = numbers.split(',').collect();
+                let &[re, im, count] = parts.as_slice() else {
+                    return Err(refuse(format!("{} numbers after kautz", parts.len())));
+                };
+                Self::Kautz { re: real(re)?, im: real(im)?, count: whole(count)? }
+            }
+            _ => return Err(refuse(format!("'{kind}' is no kind of basis"))),
+        };
+        basis.check()?;
+        Ok(basis)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::tests::counting;
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        for text in ["lags:5", "levels:64", "differences:1", "kautz:0.9,0.3,4", "kautz:-0.5,0,1"] {
+            assert_eq!(text.parse::<Basis>().unwrap().to_string(), text);
+        }
+        assert_eq!("kautz: 0.9, 0.3, 4".parse(), Ok(Basis::Kautz { re: 0.9, im: 0.3, count: 4 }));
+    }
+
+    #[test]
+    fn every_refusal_is_one_line_that_says_what_is_wrong() {
+        for (text, finding) in [
+            ("lags", "no ':'"),
+            ("lags:", "'' is no whole number"),
+            ("lags:-1", "'-1' is no whole number"),
+            ("lags:0", "M must be from 1"),
+            ("levels:2.5", "'2.5' is no whole number"),
+            ("differences:100", "cannot end at 100; use 64 or 128"),
+            ("laguerre:3", "'laguerre' is no kind"),
+            ("kautz:0.9,0.3", "2 numbers after kautz"),
+            ("kautz:0.9,x,2", "'x' is no number"),
+            ("kautz:0.9,0.3,0", "N must be from 1"),
+            ("kautz:NaN,0.3,1", "must be finite"),
+            ("kautz:0.6,0.8,2", "modulus 1;"),
+            ("kautz:1.2,0,2", "modulus 1.2"),
+            ("kautz:0.999999999,0,2", "modulus 1;"),
+        ] {
+            let said = text.parse::<Basis>().unwrap_err().to_string();
+            assert!(said.contains(finding) && !said.contains('\n'), "{text}: {said}");
+        }
+    }
+
+    #[test]
+    fn records_must_be_as_long_as_the_memory() {
+        let data = counting(&[40, 70]);
+        let check = |text: &str| text.parse::<Basis>().unwrap().check_records(&data);
+        assert!(check("lags:70").is_ok() && check("levels:64").is_ok() && check("kautz:0.8,0.3,1").is_ok());
+        let said = check("differences:128").unwrap_err().to_string();
+        assert!(said.contains("70 samples, but differences:128 needs 128"), "{said}");
+        let said = check("kautz:0.98,0.1,1").unwrap_err().to_string();
+        assert!(said.contains("fades faster"), "{said}");
+        assert!(check("lags:71").is_err());
+    }
+
+    #[test]
+    fn banks_are_lists_of_sections_and_features() {
+        let bank = |text: &str| text.parse::<Basis>().unwrap().bank(2).unwrap();
+        let lags = bank("lags:3");
+        assert!(lags.sections.is_empty());
+        let delays: Vec<_> = lags.features.iter().map(|feature| feature.signal).collect();
+        let lag = |input, lag| Signal::Lag { input, lag };
+        assert_eq!(delays, [lag(0, 0), lag(1, 0), lag(0, 1), lag(1, 1), lag(0, 2), lag(1, 2)]);
+
+        let section = |section, output| Signal::Section { section, output };
+        let of_second = |bank: &Bank| {
+            let second = bank.features.iter().filter(|feature| feature.input == 1);
+            second.map(|feature| (feature.signal, feature.minus)).collect::<Vec<_>>()
+        };
+        let (now, s1, s2) = (lag(1, 0), section(2, 0), section(3, 0));
+        assert_eq!(of_second(&bank("levels:2")), [(now, None), (s1, None), (s2, None)]);
+        assert_eq!(of_second(&bank("differences:2")), [(now, Some(s1)), (s1, Some(s2)), (s2, None)]);
+        let kautz = bank("kautz:0.5,0.5,2");
+        let sources: Vec<_> = kautz.sections.iter().map(Section::source).collect();
+        assert_eq!(sources, [Source::Input(0), Source::Section(0), Source::Input(1), Source::Section(2)]);
+        let outputs: Vec<_> = [(2, 0), (2, 1), (3, 0), (3, 1)].map(|(s, k)| (section(s, k), None)).into();
+        assert_eq!(of_second(&kautz), outputs);
+    }
+}

@@ -1,0 +1,129 @@
+//! Beyond the training range: what the network sees there, and the linear part that goes on.
+//!
+//! | | plain features | mapped features | added to the outputs |
+//! |---|---|---|---|
+//! | pass | as they are: polynomials go on | constant | |
+//! | clamp | constant | constant | |
+//! | extend | constant | constant | W (z - clamp z) |
+//!
+//! W is the linear ridge regression on the features, fitted to the training rows beside the network.
+
+use super::Stage;
+use super::rows::Staged;
+use crate::linalg::{add_gram_lower, add_product, cholesky_in_place, cholesky_solve, view, view_mut};
+use nalgebra::DMatrix;
+
+/// What happens outside of the training range of a feature.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Beyond {
+    /// Plain features go on as they are.
+    #[default]
+    Pass,
+    /// Features are clamped.
+    Clamp,
+    /// Features are clamped for the network; a linear part goes on.
+    Extend,
+}
+
+/// The ridge of the linear part, in observations: what is added far outside must not hang on a few rows.
+const RIDGE: f64 = 10.0;
+/// Rows that are read together.
+const BLOCK: usize = 1024;
+
+impl Staged<'_> {
+    /// The linear part W of `extend`, fitted to these rows: one row for each feature of the bank, one column for each output,
+    /// in the units of the features and of standardised outputs.
+    pub fn linear_part(&self) -> DMatrix<f64> {
+        let known = &self.stage().known;
+        let (features, outputs) = (known.len(), self.y.ncols());
+        let mut gram = DMatrix::zeros(features + 1, features + 1);
+        let mut truth = DMatrix::zeros(features + 1, outputs);
+        for (block, rows) in self.rows.chunks(BLOCK).enumerate() {
+            let mut z = DMatrix::from_element(rows.len(), features + 1, 1.0);
+            for (k, known) in known.iter().enumerate() {
+                let mut column = z.column_mut(k + 1);
+                self.read(k, rows, column.as_mut_slice());
+                column.apply(|z| *z = known.unit.apply(*z));
+            }
+            let y = self.y.rows(block * BLOCK, rows.len()).into_owned();
+            add_gram_lower(view_mut(&mut gram), view(&z));
+            add_product(view_mut(&mut truth), view(&z).transpose(), view(&y));
+        }
+        (1..=features).for_each(|k| gram[(k, k)] += RIDGE);
+        cholesky_in_place(&mut gram);
+        cholesky_solve(&gram, &mut truth);
+        let mut part = truth.rows(1, features).into_owned();
+        part.row_iter_mut().zip(known).for_each(|(mut row, known)| row *= known.unit.gain);
+        part
+    }
+
+    /// What the linear part adds to the standardised outputs: W (z - clamp z), N x l.
+    pub fn extension(&self, part: &DMatrix<f64>) -> DMatrix<f64> {
+        let mut sum = DMatrix::zeros(self.rows.len(), part.ncols());
+        let mut z = vec![0.0; self.rows.len()];
+        for (k, coefficients) in part.row_iter().enumerate() {
+            self.read(k, &self.rows, &mut z);
+            let [lo, hi] = self.stage().range(k).map(f64::from);
+            for (t, z) in z.iter().enumerate().filter(|(_, z)| !(lo..=hi).contains(*z)) {
+                let beyond = z - z.clamp(lo, hi);
+                sum.row_mut(t).iter_mut().zip(coefficients.iter()).for_each(|(sum, w)| *sum += w * beyond);
+            }
+        }
+        sum
+    }
+}
+
+impl Stage {
+    /// The same filters and maps with another policy.
+    pub fn with_beyond(self, beyond: Beyond) -> Self {
+        Self { beyond, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rows::tests::noise;
+    use super::*;
+    use crate::network::Features;
+
+    #[test]
+    fn plain_features_pass_or_are_clamped_and_mapped_ones_are_constant() {
+        for (pieces, beyond) in [
+            (None, Beyond::Pass),
+            (None, Beyond::Clamp),
+            (None, Beyond::Extend),
+            (Some(4), Beyond::Pass),
+            (Some(4), Beyond::Extend),
+        ] {
+            let (mut data, stage) = noise("levels:2", pieces, beyond);
+            let map = stage.scaling.inputs[0];
+            let (most, unit) = (f64::from(stage.range(0)[1]), stage.known[0].unit);
+            let row = data.len() - 1;
+            data.u[0][row] = 1000.0;
+            let x = stage.rows(&data, vec![row]).rows(0, 1);
+            let free = pieces.is_none() && beyond == Beyond::Pass;
+            let expected = if free { map.standardise(1000.0) } else { most };
+            assert_eq!(x[(0, 1)], unit.apply(expected));
+        }
+    }
+
+    #[test]
+    fn a_linear_system_goes_on_beyond_its_range() {
+        let (mut data, stage) = noise("differences:4", None, Beyond::Extend);
+        let truth = |data: &crate::data::Dataset, row: usize| 0.7 * data.u[0][row] - 0.2 * data.u[1][row];
+        for row in 0..data.len() {
+            data.y[0][row] = truth(&data, row);
+        }
+        let part = stage.clone().rows(&data, (0..data.len()).collect()).linear_part();
+        let scale = f64::from(stage.scaling.outputs[0].scale);
+        let inside = stage.clone().rows(&data, (0..data.len()).collect()).extension(&part);
+        assert!(inside.iter().all(|v| *v == 0.0));
+        // A step of input 0 in the last row, out of its range by 100.
+        let row = data.len() - 1;
+        let most = data.u[0].iter().copied().fold(0.0, f64::max);
+        let before = data.u[0][row];
+        data.u[0][row] = most + 100.0;
+        let added = stage.rows(&data, vec![row]).extension(&part)[0] * scale;
+        assert!(before < most && (added - 70.0).abs() < 7.0, "{added}");
+    }
+}

@@ -1,0 +1,77 @@
+//! A simulated resonator with a cubic spring: its resonance is found, and four resonators there predict it better than many
+//! lags.
+
+use nalgebra::DMatrix;
+use tha_train::data::{Dataset, Record, Split};
+use tha_train::metrics::Metrics;
+use tha_train::solve::{Problem, Silent, SolveParams, choose, fit};
+use tha_train::stage::{Basis, Beyond, Scaling, Stage, resonances};
+
+/// Of the linear poles.
+const MODULUS: f64 = 0.98;
+
+/// Linear poles 0.98 exp(+-0.35 i), excited by uniform noise: y(t) = b y(t-1) - m2 y(t-2) + 0.1 u(t) - cubic y(t-1)^3.
+fn resonator(samples: usize, cubic: f64, mut state: u64) -> Dataset {
+    let (modulus, angle) = (MODULUS, 0.35_f64);
+    let (b, m2) = (2.0 * modulus * angle.cos(), modulus * modulus);
+    let mut draw = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    };
+    let (mut u, mut y) = (Vec::new(), vec![0.0, 0.0]);
+    for t in 0..samples {
+        u.push(draw());
+        y.push(b * y[t + 1] - m2 * y[t] + 0.1 * u[t] - cubic * y[t + 1].powi(3));
+    }
+    let records = vec![Record { id: String::new(), rows: 0..samples }];
+    let (inputs, outputs) = (vec!["u1".into()], vec!["y1".into()]);
+    Dataset { origin: "resonator".into(), inputs, outputs, u: vec![u], y: vec![y[2..].to_vec()], records }
+}
+
+/// NRMSE on other rows of one network behind a basis.
+fn error(train: &Dataset, test: &Dataset, basis: Basis, max_rank: usize) -> f64 {
+    let history = basis.bank(1).unwrap().history();
+    let rows = train.scored_rows(history + 1);
+    let (blocks, scaling) = (Split::blocks(train, &rows), Scaling::from_rows(train, &rows).unwrap());
+    let stage = Stage::fit(train, &rows, &scaling, &basis, None, Beyond::Clamp).unwrap();
+    let samples = stage.clone().rows(train, rows);
+    let problem = Problem { x: &samples, y: &samples.y };
+    let memory = if let Basis::Lags(memory) = basis { memory } else { 0 };
+    let options = SolveParams { degree: 3, max_rank, memory, ..SolveParams::default() };
+    let chosen = choose(&problem, &blocks, &options, &Silent).unwrap();
+    let network = fit(&problem, &chosen.settings, chosen.start(), &options, &Silent).unwrap().train;
+    let samples = stage.rows(test, test.scored_rows(history + 1));
+    let mut prediction: DMatrix<f64> = network.evaluate(&samples);
+    scaling.restore(&mut prediction);
+    Metrics::new(&test.outputs, &test.outputs_at(&samples.rows), &prediction).nrmse
+}
+
+#[test]
+fn poles_of_linear_resonators_are_found() {
+    let data = resonator(4000, 0.0, 1);
+    let poles = resonances(&data, 2).unwrap();
+    assert_eq!(poles.len(), 1);
+    let expected = (MODULUS * 0.35_f64.cos(), MODULUS * 0.35_f64.sin());
+    assert!((poles[0].re - expected.0).hypot(poles[0].im - expected.1) < 2e-3, "{}", poles[0]);
+    // Two resonances in one output need four states.
+    let (mut both, other) = (resonator(4000, 0.0, 1), 0.9_f64);
+    let (mut last, mut before) = (0.0, 0.0);
+    for (u, y) in both.u[0].iter().zip(&mut both.y[0]) {
+        (last, before) = (2.0 * other * 1.2_f64.cos() * last - other * other * before + 0.1 * u, last);
+        *y += last;
+    }
+    let poles = resonances(&both, 4).unwrap();
+    assert_eq!(poles.len(), 2, "{poles:?}");
+    assert!((poles[0].re - expected.0).hypot(poles[0].im - expected.1) < 5e-3, "{poles:?}");
+    assert!((poles[1].norm() - other).abs() < 5e-3 && (poles[1].arg() - 1.2).abs() < 5e-3, "{poles:?}");
+    assert!(resonances(&resonator(300, 0.0, 1), 2).unwrap().is_empty(), "too short to tell");
+}
+
+#[test]
+fn resonators_leave_a_third_of_what_sixty_lags_leave() {
+    let (train, test) = (resonator(4000, 0.01, 1), resonator(2000, 0.01, 2));
+    let pole = resonances(&train, 2).unwrap()[0];
+    let kautz = error(&train, &test, Basis::Kautz { re: pole.re, im: pole.im, count: 4 }, 5);
+    let lags = error(&train, &test, Basis::Lags(60), 5);
+    assert!(kautz < lags / 3.0, "resonators {kautz:.3}, lags {lags:.3}");
+}
