@@ -8,10 +8,11 @@
 use nalgebra::DMatrix;
 use std::path::Path;
 use std::time::Instant;
+use tha_train::Silent;
 use tha_train::data::{Columns, Dataset, Source, Split};
 use tha_train::metrics::Metrics;
 use tha_train::network::Network;
-use tha_train::solve::{Problem, Silent, SolveParams, choose, fit};
+use tha_train::solve::{Problem, SolveParams, choose, fit};
 use tha_train::stage::{Basis, Beyond, Scaling, Stage};
 
 /// Recording, basis, maps, degree, rank cap.

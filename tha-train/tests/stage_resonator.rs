@@ -2,9 +2,10 @@
 //! lags.
 
 use nalgebra::DMatrix;
+use tha_train::Silent;
 use tha_train::data::{Dataset, Record, Split};
 use tha_train::metrics::Metrics;
-use tha_train::solve::{Problem, Silent, SolveParams, choose, fit};
+use tha_train::solve::{Problem, SolveParams, choose, fit};
 use tha_train::stage::{Basis, Beyond, Scaling, Stage, resonances};
 
 /// Of the linear poles.
