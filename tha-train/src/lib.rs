@@ -1,31 +1,91 @@
-//! Identifies nonlinear dynamic systems from recorded inputs and outputs as Volterra tensor networks.
+//! Identifies nonlinear dynamic systems from recorded inputs and outputs as Volterra tensor networks, and as ensembles of
+//! them, for microcontrollers.
+//!
+//! | from | by | to |
+//! |---|---|---|
+//! | a file | [`Source`], [`Columns`] | [`Dataset`] |
+//! | a known truth | [`SynthParams`], [`generate`] | [`Synthetic`] data |
+//! | data | [`FitParams`] | [`Outcome`]: a [`Model`] and its figures |
+//! | data | [`TuneParams`] | [`Tuning`]: settings for a fit |
+//! | a model and data | [`Model`] | predictions, [`Metrics`], the `.tha` file |
+//! | two models and data | [`Comparison`], [`analyze`] | [`Analysis`]: how far an ensemble is from the full model, and why |
+//! | a model | [`export_c`], [`export_rust`], [`html`] | source code, a page |
+//!
+//! Parameters are checked against the data before any work is done. Errors are one line; they name parameters in backticks, as
+//! the methods of [`FitParams`] are called, and the remedy. Everything is deterministic: the same data, parameters and seed
+//! give the same bytes for any number of threads.
+//!
+//! ```
+//! use tha_train::{AnalysisParams, Comparison, FitParams, Silent, SynthKind, SynthParams};
+//! use tha_train::{analyze, export_rust, generate};
+//!
+//! let data = generate(&SynthParams { samples: 200, ..SynthParams::new(SynthKind::Volterra) })?;
+//! let params = FitParams::new().memory(4).degree(2).max_rank(2);
+//! let full = params.clone().check(&data.train)?.fit(&data.train, &Silent)?.model;
+//! let heads = params.heads(2).subset_size(1).check(&data.train)?.fit(&data.train, &Silent)?.model;
+//! println!("{} and {}", full.evaluate(&data.test).nrmse, heads.evaluate(&data.test).nrmse);
+//!
+//! let comparison = Comparison::from_models(&full, &heads, &data.test)?;
+//! assert!(analyze(&comparison, &AnalysisParams::default()).failures().is_empty());
+//! assert!(export_rust("plant", full.spec(), &full.to_bytes()?).text.contains("static"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 // They panic where nobody listens.
 #![deny(clippy::print_stderr, clippy::print_stdout)]
 
+// What is hidden here is for the programs, benchmarks and tests of this workspace, and may change at any time.
+#[doc(hidden)]
 pub mod analysis;
+#[doc(hidden)]
 pub mod bound;
 mod checkpoint;
+#[doc(hidden)]
 pub mod data;
+#[doc(hidden)]
 pub mod ensemble;
+#[doc(hidden)]
 pub mod export;
+#[doc(hidden)]
 pub mod fit;
+#[doc(hidden)]
 pub mod host;
 mod linalg;
+#[doc(hidden)]
 pub mod metrics;
+#[doc(hidden)]
 pub mod model;
+#[doc(hidden)]
 pub mod network;
+#[doc(hidden)]
 pub mod output;
 mod progress;
+#[doc(hidden)]
 pub mod reference;
+#[doc(hidden)]
 pub mod report;
+#[doc(hidden)]
 pub mod solve;
+#[doc(hidden)]
 pub mod stage;
+#[doc(hidden)]
 pub mod synth;
+#[doc(hidden)]
 pub mod tune;
 
-pub use fit::{FitError, FitParams};
+pub use analysis::{Analysis, AnalysisError, AnalysisParams, Setting as Comparison, analyze};
+pub use data::{Columns, DataError, Dataset, Record, Source};
+pub use ensemble::{Combine, Strategy, Summary};
+pub use export::{SourceFile, c as export_c, rust as export_rust};
+pub use fit::{FitError, FitParams, HeadReport, Outcome, ValidFitParams, Validation};
+pub use metrics::{Metrics, OutputMetrics};
+pub use model::{Model, ModelError, OutOfRange};
 pub use progress::{Event, Progress, Silent};
+pub use report::{Report, html};
+pub use solve::{Decay, Ridge, SolveError, Solver, Step};
+pub use synth::{Kind as SynthKind, SynthError, SynthParams, Synthetic, generate};
+pub use tha_core::RangePolicy;
+pub use tune::{Point, Setting, Trial, TuneParams, Tuning, ValidTuneParams};
 
 /// Version and, in a checkout, commit.
 pub const VERSION: &str = env!("THA_VERSION");

@@ -39,6 +39,25 @@ pub enum ModelError {
 }
 
 /// A model file, ready to predict.
+///
+/// ```
+/// use tha_train::{Model, SynthKind, SynthParams, generate};
+///
+/// let made = generate(&SynthParams { samples: 50, ..SynthParams::new(SynthKind::Volterra) })?;
+/// let path = std::env::temp_dir().join(format!("doc-{}.tha", std::process::id()));
+/// std::fs::write(&path, made.model.expect("a network is a model").to_bytes()?)?;
+/// let model = Model::read(&path)?;
+/// # std::fs::remove_file(&path)?;
+///
+/// let memory = model.spec().memory;
+/// let prediction = model.predict(&made.test, &made.test.scored_rows(memory));
+/// assert_eq!(prediction.nrows(), made.test.len() - memory + 1);
+/// assert!(model.evaluate(&made.test).nrmse < 1e-5);
+/// for input in model.out_of_range(&made.test) {
+///     println!("{} leaves its range in {:.1} % of the samples", input.input, 100.0 * input.share);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Model {
     spec: ModelSpec,

@@ -6,6 +6,18 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// A data set on disk.
+///
+/// ```
+/// use tha_train::{Columns, Source};
+///
+/// let path = std::env::temp_dir().join(format!("doc-{}.csv", std::process::id()));
+/// std::fs::write(&path, "u1,u2,y1\n0,1,0.5\n1,1,0.7\n")?;
+/// let data = Source::from_path(&path)?.read(&Columns::default())?;
+/// # std::fs::remove_file(&path)?;
+/// assert_eq!((data.inputs.len(), data.outputs.len(), data.len()), (2, 1, 2));
+/// assert!(data.check_memory(3).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// Comma-separated values with a header line.

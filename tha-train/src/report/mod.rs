@@ -76,6 +76,29 @@ pub struct Convergence {
 }
 
 /// The page.
+///
+/// ```
+/// use tha_train::{Report, SynthKind, SynthParams, export_c, generate, html};
+///
+/// let made = generate(&SynthParams { samples: 50, ..SynthParams::new(SynthKind::Volterra) })?;
+/// let model = made.model.as_ref().expect("a network is a model");
+/// let page = html(&Report {
+///     title: "The truth".into(),
+///     model,
+///     bytes: model.to_bytes()?.len(),
+///     data: &made.test,
+///     data_name: "test data".into(),
+///     convergence: None,
+///     full: None,
+///     analysis: None,
+///     compared: &[],
+/// });
+/// assert!(page.contains("The truth"));
+///
+/// let [header, source] = export_c("plant", model.spec());
+/// assert_eq!((header.name.as_str(), source.name.as_str()), ("plant.h", "plant.c"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use]
 pub fn html(report: &Report<'_>) -> String {
     let spec = report.model.spec();

@@ -1,6 +1,6 @@
 //! Solvers: from rows x_t, y_t to the cores of a network.
 //!
-//! [`choose`] decides on blocks of rows what [`fit`] keeps: ranks, gamma, ridge, a prior over the lags. Both minimise
+//! `choose` decides on blocks of rows what `fit` keeps: ranks, gamma, ridge, a prior over the lags. Both minimise
 //! J = ||Y - Yhat||^2 + ridge ||B||^2 over networks of bounded rank, B the whole tensor over features of mean square gamma.
 //! The other solvers are for comparison: MVMALS and ALS as published, and direct least squares over all monomials, cut to the
 //! cap. Everything is deterministic: the same problem, options and seed give the same bits for any number of threads.

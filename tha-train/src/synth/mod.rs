@@ -167,6 +167,15 @@ trait System {
 }
 
 /// Generates data; the outputs have unit variance before noise.
+///
+/// ```
+/// use tha_train::{SynthKind, SynthParams, generate};
+///
+/// let params = SynthParams { channels: 3, samples: 50, ..SynthParams::new(SynthKind::Array) };
+/// let data = generate(&params)?;
+/// assert_eq!((data.train.inputs.len(), data.train.len()), (3, 50));
+/// # Ok::<(), tha_train::SynthError>(())
+/// ```
 pub fn generate(options: &SynthParams) -> Result<Synthetic, SynthError> {
     options.check()?;
     let mut normal = Normal::new(options.seed);
