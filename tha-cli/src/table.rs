@@ -1,23 +1,21 @@
 //! Tables, figures and numbers of things, in words.
 
-/// A table under its head: numbers to the right, words to the left.
-pub fn table(rows: &[Vec<String>]) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let fields = |c: usize| rows.iter().filter_map(move |row| row.get(c));
-    let widths: Vec<usize> =
-        (0..columns).map(|c| fields(c).map(|f| f.chars().count()).max().unwrap_or(0)).collect();
-    let number = |field: &String| field == "-" || field.parse::<f64>().is_ok();
-    let numbers: Vec<bool> = (0..columns).map(|c| fields(c).skip(1).all(number)).collect();
+/// A table under its head, whose fields commas divide: numbers to the right, words to the left.
+pub fn table(head: &str, rows: &[Vec<String>]) -> String {
+    let head: Vec<String> = head.split(", ").map(String::from).collect();
+    let with_head = || std::iter::once(&head).filter(|head| head.len() > 1).chain(rows);
+    let columns = with_head().map(Vec::len).max().unwrap_or(0);
+    let width = |c: usize| with_head().filter_map(|row| row.get(c)).map(|field| field.chars().count()).max();
+    let is_number = |field: &String| field == "-" || field.parse::<f64>().is_ok();
+    let numbers = |c: usize| rows.iter().filter_map(|row| row.get(c)).all(is_number);
+    let shape: Vec<(usize, bool)> = (0..columns).map(|c| (width(c).unwrap_or(0), numbers(c))).collect();
     let mut text = String::new();
-    for row in rows {
-        let mut line = String::new();
-        for ((field, &width), &number) in row.iter().zip(&widths).zip(&numbers) {
-            let field = if number { format!("{field:>width$}") } else { format!("{field:<width$}") };
-            line.push_str(&field);
-            line.push_str("  ");
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
+    for row in with_head() {
+        let field = |(field, &(width, number)): (&String, &(usize, bool))| {
+            if number { format!("{field:>width$}") } else { format!("{field:<width$}") }
+        };
+        let line = row.iter().zip(&shape).map(field).collect::<Vec<_>>().join("  ");
+        text += &format!("{}\n", line.trim_end());
     }
     text
 }
@@ -60,8 +58,8 @@ mod tests {
 
     #[test]
     fn tables_line_up() {
-        let rows =
-            [["", "a", "b"], ["long", "12", "x"], ["s", "-", "yy"]].map(|row| row.map(String::from).to_vec());
-        assert_eq!(table(&rows), "       a  b\nlong  12  x\ns      -  yy\n");
+        let rows = [["long", "12", "x"], ["s", "-", "yy"]].map(|row| row.map(String::from).to_vec());
+        assert_eq!(table(", a, b", &rows), "       a  b\nlong  12  x\ns      -  yy\n");
+        assert_eq!(table("", &rows), "long  12  x\ns      -  yy\n");
     }
 }

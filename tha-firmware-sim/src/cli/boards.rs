@@ -97,17 +97,16 @@ fn row(board: &Board) -> Vec<String> {
     ]
 }
 
-const HEAD: [&str; 7] = ["board", "core", "FPU", "MHz", "flash KiB", "RAM KiB", "in one block"];
+const HEAD: &str = "board, core, FPU, MHz, flash KiB, RAM KiB, in one block";
 
 fn bare(boards: &[Board]) -> String {
-    let mut rows = vec![[HEAD.as_slice(), &["data sheet"]].concat().into_iter().map(String::from).collect()];
-    rows.extend(boards.iter().map(|board| [row(board), vec![board.source.into()]].concat()));
-    table(&rows)
+    let rows: Vec<_> = boards.iter().map(|board| [row(board), vec![board.source.into()]].concat()).collect();
+    table(&format!("{HEAD}, data sheet"), &rows)
 }
 
 fn words(file: &ModelFile, costs: &[Cost], fits: &[Fit]) -> String {
-    let more = ["fits", "flash left", "RAM left", "samples/s"];
-    let mut rows = vec![[HEAD.as_slice(), &more].concat().into_iter().map(String::from).collect()];
+    let head = format!("{HEAD}, fits, flash left, RAM left, samples/s");
+    let mut rows = Vec::new();
     for fit in fits {
         let more = [
             if fit.fits { "yes" } else { "NO" }.into(),
@@ -125,7 +124,7 @@ fn words(file: &ModelFile, costs: &[Cost], fits: &[Fit]) -> String {
         "{}{} bytes of model, {} of state, {} for the stack; instructions per sample: {}\n\
          samples/s is an estimate: cycles per instruction by kind of core, no flash wait states; M33 counted as M4F,\n\
          RISC-V as M3",
-        table(&rows),
+        table(&head, &rows),
         file.bytes().len(),
         file.state_bytes(),
         boards::STACK_RESERVE,

@@ -36,19 +36,8 @@ pub(super) fn run(args: &Args) -> Answer {
 }
 
 fn words(summaries: &[Summary], memory: usize, ok: bool) -> String {
-    let head = [
-        "fault",
-        "trials",
-        "reported",
-        "affected",
-        "late",
-        "recovery",
-        "silent",
-        "crashed",
-        "noticed by",
-        "device says",
-    ];
-    let mut rows = vec![head.map(String::from).to_vec()];
+    let head = "fault, trials, reported, affected, late, recovery, silent, crashed, noticed by, device says";
+    let mut rows = Vec::new();
     for s in summaries {
         let figures = [s.trials, s.reported, s.affected, s.late, s.recovery, s.silent, s.crashed];
         let figures = figures.map(|figure| figure.to_string()).to_vec();
@@ -67,6 +56,6 @@ fn words(summaries: &[Summary], memory: usize, ok: bool) -> String {
          late: the most wrong outputs of a trial before the device could notice; recovery: samples until the last affected output\n\
          A wrong value inside the training range that moves like a signal is noticed by nobody, and not among these faults.\n\
          {verdict}",
-        table(&rows)
+        table(head, &rows)
     )
 }

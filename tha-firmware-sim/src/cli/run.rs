@@ -116,8 +116,8 @@ fn object(file: &ModelFile, target: Target, report: &Report) -> Value {
 
 fn words(file: &ModelFile, target: Target, report: &Report) -> String {
     let comparison = &report.comparison;
-    let head = ["output", "max error", "RMS error", "spread", "relative", "bound", "bound in range"];
-    let mut rows = vec![head.map(String::from).to_vec()];
+    let head = "output, max error, RMS error, spread, relative, bound, bound in range";
+    let mut rows = Vec::new();
     for output in &comparison.outputs {
         let figures = [
             output.max_abs_error,
@@ -129,7 +129,7 @@ fn words(file: &ModelFile, target: Target, report: &Report) -> String {
         ];
         rows.push([vec![output.name.clone()], figures.map(|value| format!("{value:.2e}")).to_vec()].concat());
     }
-    let mut text = table(&rows);
+    let mut text = table(head, &rows);
     let (macs, bytes) = (file.model().macs(), file.bytes().len());
     let _ = writeln!(
         text,

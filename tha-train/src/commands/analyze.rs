@@ -107,7 +107,7 @@ fn page(
 
 fn words(a: &Analysis) -> String {
     let row = |name: &str, value: f64| vec![name.to_owned(), figure(value)];
-    let mut text = table(&[
+    let rows = [
         row("error: ensemble against full model", a.error),
         row("bias: truncated ensemble against full model", a.bias),
         row("bake: ensemble against truncated ensemble", a.bake),
@@ -116,7 +116,8 @@ fn words(a: &Analysis) -> String {
         row("distance of the ensemble from the recording", a.ensemble_residual),
         row("tail ||T||", a.tail_norm),
         row(if a.lambda_exact { "lambda_max(G)" } else { "trace bound on lambda_max(G)" }, a.lambda_max),
-    ]);
+    ];
+    let mut text = table("", &rows);
     let bound = |bound: &Bound| match (bound.rhs, bound.holds) {
         (Some(rhs), Some(holds)) => {
             format!("{} <= {}: {}", figure(bound.lhs), figure(rhs), if holds { "holds" } else { "VIOLATED" })
@@ -132,8 +133,8 @@ fn words(a: &Analysis) -> String {
         bound(&a.theorem2),
         bound(&a.theorem3)
     );
-    let head = ["head", "weight", "epsilon", "||C||", "||P_T C||", "incentive", "omitted", "step", "inputs"];
-    let mut rows = vec![head.map(String::from).to_vec()];
+    let head = "head, weight, epsilon, ||C||, ||P_T C||, incentive, omitted, step, inputs";
+    let mut rows = Vec::new();
     for (k, h) in a.heads.iter().enumerate() {
         rows.push(vec![
             (k + 1).to_string(),
@@ -147,7 +148,7 @@ fn words(a: &Analysis) -> String {
             h.inputs.join(" "),
         ]);
     }
-    text += &table(&rows);
+    text += &table(head, &rows);
     let trials: Vec<_> = a.heads.iter().filter_map(|h| h.measure_zero).collect();
     if !trials.is_empty() {
         let _ = writeln!(

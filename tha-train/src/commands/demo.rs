@@ -295,8 +295,8 @@ impl From<&Candidate> for Line {
 }
 
 fn words(args: &Args, report: &Report<'_>) -> String {
-    let head = ["model", "heads", "val NRMSE", "test NRMSE", "from full", "flash bytes", "MACs", "seconds"];
-    let mut rows = vec![head.map(String::from).to_vec()];
+    let head = "model, heads, val NRMSE, test NRMSE, from full, flash bytes, MACs, seconds";
+    let mut rows = Vec::new();
     for line in &report.models {
         rows.push(vec![
             line.model.to_owned(),
@@ -319,7 +319,7 @@ fn words(args: &Args, report: &Report<'_>) -> String {
          at most {:.0} % of the rounding bound away from the batch.\n\n\
          In {folder}: {PAGE} (open it in a browser), {chosen}.tha, {EXPORT}/{chosen}.rs and .c, the data, the other models.\n\n\
          Try next:\n  {}",
-        table(&rows),
+        table(head, &rows),
         stream.samples,
         (100.0 * stream.bound_used).ceil(),
         report.next.join("\n  "),

@@ -49,15 +49,18 @@ struct Report<'a> {
 }
 
 fn words(metrics: &Metrics) -> String {
-    let head = ["output", "relative residual", "RMSE", "NRMSE", "R2"].map(String::from).to_vec();
     let row = |name: &str, figures: [f64; 4]| [vec![name.to_owned()], figures.map(figure).to_vec()].concat();
-    let mut rows = vec![head];
+    let mut rows = Vec::new();
     for o in &metrics.outputs {
         rows.push(row(&o.name, [o.relative_residual, o.rmse, o.nrmse, o.r2]));
     }
     rows.push(row("total", [metrics.relative_residual, metrics.rmse, metrics.nrmse, metrics.r2]));
     let left_out = metrics.left_out().map_or_else(String::new, |text| text + "\n");
-    format!("{}{left_out}{} samples scored", table(&rows), metrics.samples)
+    format!(
+        "{}{left_out}{} samples scored",
+        table("output, relative residual, RMSE, NRMSE, R2", &rows),
+        metrics.samples
+    )
 }
 
 /// Names in a warning.

@@ -288,9 +288,8 @@ fn words(args: &Args, outcome: &Outcome, report: &Report<'_>) -> String {
             figure(m.r2),
         ]
     };
-    let head = ["", "samples", "relative residual", "RMSE", "NRMSE", "R2"].map(String::from).to_vec();
-    let rows = [head, row("training", &outcome.train), row("validation", &outcome.validation)];
-    let mut text = table(&rows);
+    let rows = [row("training", &outcome.train), row("validation", &outcome.validation)];
+    let mut text = table(", samples, relative residual, RMSE, NRMSE, R2", &rows);
     for (name, metrics) in [("training", &outcome.train), ("validation", &outcome.validation)] {
         text += &metrics.left_out().map_or_else(String::new, |left_out| format!("{name}: {left_out}\n"));
     }

@@ -122,26 +122,21 @@ fn words(model: &Model, bytes: &[u8]) -> String {
         needs.history,
         needs.scratch,
     );
-    let mut rows = vec![["input", "low", "high", "offset", "gain"].map(String::from).to_vec()];
-    for c in &spec.inputs {
-        let figures = [c.low, c.high, c.offset, c.gain].map(|v| figure(v.into()));
-        rows.push([vec![c.name.clone()], figures.to_vec()].concat());
-    }
-    text += &table(&rows);
-    let mut rows = vec![["output", "offset", "scale", "residual"].map(String::from).to_vec()];
-    for c in &spec.outputs {
-        let figures = [c.offset, c.scale, c.residual].map(|v| figure(v.into()));
-        rows.push([vec![c.name.clone()], figures.to_vec()].concat());
-    }
-    let _ = write!(text, "\n{}", table(&rows));
-    let mut rows = vec![["head", "weight", "ranks", "inputs"].map(String::from).to_vec()];
+    let row = |name: &String, figures: &[f32]| {
+        std::iter::once(name.clone()).chain(figures.iter().map(|&v| figure(v.into()))).collect()
+    };
+    let rows: Vec<_> = spec.inputs.iter().map(|c| row(&c.name, &[c.low, c.high, c.offset, c.gain])).collect();
+    text += &table("input, low, high, offset, gain", &rows);
+    let rows: Vec<_> = spec.outputs.iter().map(|c| row(&c.name, &[c.offset, c.scale, c.residual])).collect();
+    let _ = write!(text, "\n{}", table("output, offset, scale, residual", &rows));
+    let mut rows = Vec::new();
     for (k, head) in spec.heads.iter().enumerate() {
         let names: Vec<&str> = head.inputs.iter().map(|&i| spec.inputs[i].name.as_str()).collect();
         let shown = if names.len() == spec.inputs.len() { "all".into() } else { names.join(" ") };
         let ranks: Vec<String> = ranks(head).iter().map(ToString::to_string).collect();
         rows.push(vec![(k + 1).to_string(), figure(head.weight.into()), ranks.join(" "), shown]);
     }
-    let _ = write!(text, "\n{}", table(&rows));
+    let _ = write!(text, "\n{}", table("head, weight, ranks, inputs", &rows));
     if spec.heads.len() > 1 {
         let coverage = coverage(spec);
         let seen: Vec<String> = spec

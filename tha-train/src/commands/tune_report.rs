@@ -145,20 +145,8 @@ fn command(args: &Args, setting: &Setting) -> String {
 /// The front in words, and what there is to say about the search.
 pub(super) fn words(args: &Args, tuning: &Tuning, report: &Report<'_>) -> String {
     let Found { front, recommended, .. } = report.found;
-    let head = [
-        "",
-        "held out",
-        "NRMSE",
-        "flash bytes",
-        "MACs",
-        "memory",
-        "degree",
-        "ranks",
-        "heads",
-        "combine",
-        "front",
-    ];
-    let mut rows = vec![head.map(String::from).to_vec()];
+    let head = ", held out, NRMSE, flash bytes, MACs, memory, degree, ranks, heads, combine, front";
+    let mut rows = Vec::new();
     for (k, entry) in front.iter().enumerate() {
         let ranks: Vec<String> = entry.ranks.iter().map(ToString::to_string).collect();
         let fronts = match (entry.on_flash_front, entry.on_macs_front) {
@@ -182,7 +170,7 @@ pub(super) fn words(args: &Args, tuning: &Tuning, report: &Report<'_>) -> String
     }
     let mut text = String::new();
     if !front.is_empty() {
-        text += &table(&rows);
+        text += &table(head, &rows);
         text += "\n";
         for (k, entry) in front.iter().enumerate() {
             text += &format!("{:>2}  {}\n", k + 1, entry.fit);
