@@ -6,7 +6,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum SolveError {
     /// A setting outside its range.
-    #[error("{name} is {found}; expected {expected}")]
+    #[error("`{name}` is {found}; expected {expected}")]
     Setting {
         /// Which setting.
         name: &'static str,

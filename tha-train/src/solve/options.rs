@@ -109,20 +109,19 @@ impl SolveParams {
     /// Says which setting is out of range.
     pub fn check(&self) -> Result<(), SolveError> {
         let refuse = |name, found: String, expected| Err(SolveError::Setting { name, found, expected });
-        if !(1..=32).contains(&self.degree) {
-            return refuse("degree", self.degree.to_string(), "1 to 32");
-        }
-        if !(1..=1024).contains(&self.max_rank) {
-            return refuse("max rank", self.max_rank.to_string(), "1 to 1024");
+        let numbers = [
+            ("degree", self.degree, 32, "1 to 32"),
+            ("max_rank", self.max_rank, 1024, "1 to 1024"),
+            ("restarts", self.restarts, 1024, "1 to 1024"),
+            ("sweeps", self.sweeps, 10_000, "1 to 10000"),
+        ];
+        for (name, value, most, expected) in numbers {
+            if !(1..=most).contains(&value) {
+                return refuse(name, value.to_string(), expected);
+            }
         }
         if !(0.0..1.0).contains(&self.tolerance) {
             return refuse("tolerance", self.tolerance.to_string(), "0 to below 1");
-        }
-        if !(1..=1024).contains(&self.restarts) {
-            return refuse("restarts", self.restarts.to_string(), "1 to 1024");
-        }
-        if !(1..=10_000).contains(&self.sweeps) {
-            return refuse("sweeps", self.sweeps.to_string(), "1 to 10000");
         }
         if let Ridge::Fixed(ridge) = self.ridge
             && !(ridge >= 0.0 && ridge.is_finite())

@@ -21,6 +21,7 @@ use crate::checkpoint::{self, Checkpoint, Identity};
 use crate::data::{DataError, Dataset, Split, listed};
 use crate::fit::{FitError, Validation, setters};
 use crate::progress::{Event, Progress};
+use crate::solve::SolveError;
 use search::Search;
 use std::path::PathBuf;
 
@@ -172,7 +173,7 @@ pub struct Tuning {
 fn check(data: &Dataset, options: &TuneParams) -> Result<(), FitError> {
     let (memory, judge) = (options.max_memory.unwrap_or(1), options.validation);
     let widest = Setting { memory, degree: options.max_degree, max_rank: options.max_rank, heads: None };
-    widest.params(options.seed).validation(judge).check_values()?;
+    widest.params(options.seed).validation(judge).check_values().map_err(of_the_search)?;
     data.check_memory(memory)?;
     let cheapest = Setting { memory: 1, degree: 1, max_rank: 1, heads: None };
     cheapest.params(options.seed).check(data)?;
@@ -212,6 +213,19 @@ fn check(data: &Dataset, options: &TuneParams) -> Result<(), FitError> {
         return Err(FitError::Option { option: "trials", found: "0".into(), expected: "at least 1".into() });
     }
     Ok(())
+}
+
+/// A refused parameter of the widest fit under the name that the search has for it.
+fn of_the_search(refusal: FitError) -> FitError {
+    match refusal {
+        FitError::Option { option: "memory", found, expected } => {
+            FitError::Option { option: "max_memory", found, expected }
+        }
+        FitError::Solve(SolveError::Setting { name: "degree", found, expected }) => {
+            FitError::Solve(SolveError::Setting { name: "max_degree", found, expected })
+        }
+        other => other,
+    }
 }
 
 /// What a fit in the checkpoint depends on beside its setting. The limits of the search are not among it: a search may
