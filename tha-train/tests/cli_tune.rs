@@ -215,7 +215,7 @@ fn bad_input_is_refused_before_anything_is_written() {
         ("tune data/train.csv --minutes 0", "--minutes: 0"),
         ("tune data/train.csv --minutes nan", "--minutes"),
         ("tune data/train.csv --trials 0", "--trials: 0"),
-        ("tune data/train.csv --max-memory 0", "--memory: 0"),
+        ("tune data/train.csv --max-memory 0", "--max-memory: 0"),
         ("tune data/train.csv --max-memory 901", "fewer than the memory of 901"),
         ("tune data/train.csv --max-degree 0", "--max-degree is 0"),
         ("tune data/train.csv --max-rank 0", "--max-rank is 0"),

@@ -2,17 +2,16 @@
 
 mod next;
 mod stream;
+mod words;
 
 use super::args::Threads;
 use super::error::{CliError, go_on};
 use super::synth::stage;
 use super::watch::Watch;
 use next::Commands;
-use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Instant;
-use stream::Streamed;
-use tha_cli::{Replace, Speech, Status, figure, summary, table};
+use tha_cli::{Replace, Speech, Status, summary};
 use tha_core::RangePolicy;
 use tha_train::analysis::{self, Analysis, Setting};
 use tha_train::data::Dataset;
@@ -23,6 +22,7 @@ use tha_train::model::Model;
 use tha_train::output::{self, LISTING, Staging};
 use tha_train::report;
 use tha_train::synth::{self, Kind, Synthetic};
+use words::{Line, Report, words};
 
 /// The whole path on a synthetic sensor array: fit it in four ways, compare, stream the best through the code of the
 /// device, write models, report and source code.
@@ -77,34 +77,6 @@ struct Candidate {
     seconds: f64,
     /// Against the full model, for the ensembles.
     analysis: Option<Analysis>,
-}
-
-/// One line of the table.
-#[derive(Serialize)]
-struct Line {
-    model: &'static str,
-    heads: usize,
-    val_nrmse: f64,
-    test_nrmse: f64,
-    /// Distance from the full model, and that of the truncated ensemble; standardised.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    from_full: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    truncated_from_full: Option<f64>,
-    flash_bytes: usize,
-    macs_per_sample: usize,
-    seconds: f64,
-}
-
-#[derive(Serialize)]
-struct Report<'a> {
-    models: Vec<Line>,
-    chosen: &'a str,
-    stream: Streamed,
-    out: String,
-    files: Vec<String>,
-    next: [String; 3],
-    seconds: f64,
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
@@ -276,52 +248,4 @@ fn page(candidates: &[Candidate], best: usize, data: &Dataset) -> String {
         analysis: shown.analysis.as_ref(),
         compared: &compared,
     })
-}
-
-impl From<&Candidate> for Line {
-    fn from(candidate: &Candidate) -> Self {
-        Self {
-            model: candidate.name,
-            heads: candidate.model.spec().heads.len(),
-            val_nrmse: candidate.validation,
-            test_nrmse: candidate.test,
-            from_full: candidate.analysis.as_ref().map(|analysis| analysis.error),
-            truncated_from_full: candidate.analysis.as_ref().map(|analysis| analysis.bias),
-            flash_bytes: candidate.bytes.len(),
-            macs_per_sample: candidate.model.parameters(),
-            seconds: candidate.seconds,
-        }
-    }
-}
-
-fn words(args: &Args, report: &Report<'_>) -> String {
-    let head = "model, heads, val NRMSE, test NRMSE, from full, flash bytes, MACs, seconds";
-    let mut rows = Vec::new();
-    for line in &report.models {
-        rows.push(vec![
-            line.model.to_owned(),
-            line.heads.to_string(),
-            figure(line.val_nrmse),
-            figure(line.test_nrmse),
-            line.from_full.map_or_else(|| "-".into(), figure),
-            line.flash_bytes.to_string(),
-            line.macs_per_sample.to_string(),
-            format!("{:.1}", line.seconds),
-        ]);
-    }
-    let (folder, chosen, stream) = (args.out.display(), report.chosen, &report.stream);
-    format!(
-        "A sensor array: 16 inputs, 2 outputs, 3000 samples to learn from, 1500 to test on. Memory 4, degree 3; the\n\
-         full model sees all inputs, the heads of the ensembles four neighbours each.\n\n\
-         {}\n\
-         NRMSE: error as a part of the output's standard deviation. From full: distance from the full model.\n\
-         Chosen on held-out samples: {chosen}. Streamed through the code of the device: {} samples, every bit as specified,\n\
-         at most {:.0} % of the rounding bound away from the batch.\n\n\
-         In {folder}: {PAGE} (open it in a browser), {chosen}.tha, {EXPORT}/{chosen}.rs and .c, the data, the other models.\n\n\
-         Try next:\n  {}",
-        table(head, &rows),
-        stream.samples,
-        (100.0 * stream.bound_used).ceil(),
-        report.next.join("\n  "),
-    )
 }

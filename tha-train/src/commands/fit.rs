@@ -3,19 +3,15 @@
 use super::args::{ColumnArgs, Threads, ValidationArgs, beside, choice, read};
 use super::error::{CliError, go_on};
 use super::evaluate::out_of_range_in_words;
-use super::fit_report;
+use super::fit_report::{self, Report, in_flags, words};
 use super::subsets::strategy;
 use super::watch::Watch;
-use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Instant;
-use tha_cli::{DataArgs, Replace, Speech, Status, count, figure, summary, table, with_flags};
+use tha_cli::{DataArgs, Replace, Speech, Status, summary};
 use tha_core::RangePolicy;
-use tha_train::ensemble::{Combine, Strategy, Summary};
-use tha_train::fit::{FitParams, HeadReport, Outcome};
-use tha_train::host;
-use tha_train::metrics::Metrics;
-use tha_train::model::OutOfRange;
+use tha_train::ensemble::{Combine, Strategy};
+use tha_train::fit::FitParams;
 use tha_train::output::{self, Kind, Staging};
 use tha_train::solve::{Decay, Ridge, Solver};
 
@@ -32,13 +28,13 @@ pub(super) struct Args {
     columns: ColumnArgs,
     /// Where the model goes; - is standard output, with the summary on standard error.
     #[arg(long, value_name = "MODEL.tha")]
-    out: PathBuf,
+    pub out: PathBuf,
     /// Samples of each input that an output depends on.
     #[arg(long, value_name = "M", default_value_t = FitParams::MEMORY)]
     memory: usize,
     /// Degree of the polynomial.
     #[arg(long, value_name = "D", default_value_t = FitParams::DEGREE)]
-    degree: usize,
+    pub degree: usize,
     /// Largest tensor-train rank.
     #[arg(long, value_name = "R", default_value_t = FitParams::MAX_RANK)]
     max_rank: usize,
@@ -72,7 +68,7 @@ pub(super) struct Args {
     /// where the residual depends most; per-output: one head per output, on the inputs that serve it best, added one by
     /// one on the held-out samples; file:PATH: a JSON list of lists of names or indices (from 0) [default: random].
     #[arg(long, value_name = "STRATEGY")]
-    subsets: Option<String>,
+    pub subsets: Option<String>,
     /// average: convex weights; stack: free weights; additive: each head fitted to what the others leave
     /// [default: average].
     #[arg(long, value_parser = choice(&COMBINATIONS))]
@@ -198,147 +194,16 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     });
     let bytes = outcome.model.to_bytes()?;
     go_on()?;
-    let page = args
-        .report
-        .as_ref()
-        .map(|_| fit_report::page(&args.out, &data, &outcome, bytes.len(), &watch.course));
+    let page = |_: &PathBuf| fit_report::page(&args.out, &data, &outcome, bytes.len(), &watch.course);
+    let page = args.report.as_ref().map(page);
     let mut staging = Staging::among_others(args.replace.force);
     staging.write(&args.out, |to| to.write_all(&bytes))?;
-    if let (Some(path), Some(page)) = (&args.report, page.transpose()?) {
+    if let (Some(path), Some(page)) = (&args.report, page) {
         staging.write(path, |to| to.write_all(page.as_bytes()))?;
     }
     staging.commit()?;
     status.done();
-    let made = |summary: &Summary| summary.heads_before + summary.failed.len();
-    let heads_made = outcome.ensemble.as_ref().map(made);
-    let heads_asked = args.heads.filter(|&asked| heads_made.is_some_and(|made| asked > made));
-    let report = Report {
-        train: (&outcome.train).into(),
-        val: (&outcome.validation).into(),
-        heads: &outcome.heads,
-        parameters: outcome.model.parameters(),
-        flash_bytes: bytes.len(),
-        macs_per_sample: outcome.model.parameters(),
-        seconds: start.elapsed().as_secs_f64(),
-        peak_rss_mb: host::peak_rss_mb(),
-        ensemble: outcome.ensemble.as_ref(),
-        heads_asked,
-        out_of_range,
-    };
+    let report = Report::new(&outcome, bytes.len(), start, args.heads, out_of_range);
     summary(speech, &report, || words(args, &outcome, &report));
     Ok(())
-}
-
-/// What is said of an ensemble, with flags in the place of parameters.
-fn in_flags(mut summary: Summary) -> Summary {
-    summary.hint = summary.hint.as_deref().map(with_flags);
-    summary.failed.iter_mut().for_each(|failure| failure.reason = with_flags(&failure.reason));
-    summary
-}
-
-/// The JSON object of a fit.
-#[derive(Serialize)]
-struct Report<'a> {
-    train: Part,
-    val: Part,
-    heads: &'a [HeadReport],
-    parameters: usize,
-    flash_bytes: usize,
-    macs_per_sample: usize,
-    seconds: f64,
-    peak_rss_mb: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ensemble: Option<&'a Summary>,
-    /// Heads that were asked for, where there are fewer distinct subsets than that.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    heads_asked: Option<usize>,
-    out_of_range: Vec<OutOfRange>,
-}
-
-/// Figures on some samples, one entry per output where there are brackets.
-#[derive(Serialize)]
-struct Part {
-    relative_residual: f64,
-    nrmse: Vec<f64>,
-    rmse: Vec<f64>,
-    samples: usize,
-    without_nrmse: Vec<String>,
-}
-
-impl From<&Metrics> for Part {
-    fn from(metrics: &Metrics) -> Self {
-        Self {
-            relative_residual: metrics.relative_residual,
-            nrmse: metrics.outputs.iter().map(|output| output.nrmse).collect(),
-            rmse: metrics.outputs.iter().map(|output| output.rmse).collect(),
-            samples: metrics.samples,
-            without_nrmse: metrics.without_nrmse.clone(),
-        }
-    }
-}
-
-fn words(args: &Args, outcome: &Outcome, report: &Report<'_>) -> String {
-    let row = |name: &str, m: &Metrics| {
-        vec![
-            name.to_owned(),
-            m.samples.to_string(),
-            figure(m.relative_residual),
-            figure(m.rmse),
-            figure(m.nrmse),
-            figure(m.r2),
-        ]
-    };
-    let rows = [row("training", &outcome.train), row("validation", &outcome.validation)];
-    let mut text = table(", samples, relative residual, RMSE, NRMSE, R2", &rows);
-    for (name, metrics) in [("training", &outcome.train), ("validation", &outcome.validation)] {
-        text += &metrics.left_out().map_or_else(String::new, |left_out| format!("{name}: {left_out}\n"));
-    }
-    let shape = match report.ensemble {
-        None => {
-            let ranks: Vec<String> = outcome.heads[0].ranks.iter().map(ToString::to_string).collect();
-            format!("ranks {}", if ranks.is_empty() { "none".into() } else { ranks.join(" ") })
-        }
-        Some(summary) => {
-            for failure in &summary.failed {
-                text += &format!("left out: head on {}: {}\n", failure.inputs.join(" "), failure.reason);
-            }
-            if let Some(asked) = report.heads_asked {
-                let why = match args.subsets.as_deref() {
-                    Some("covering") => "they cover every set of inputs",
-                    Some(given) if given.starts_with("file:") => "--subsets lists no more",
-                    _ => "the inputs have no more distinct subsets of this size",
-                };
-                let made = summary.heads_before + summary.failed.len();
-                text += &format!("{made} heads of the {asked} asked for: {why}\n");
-            }
-            if summary.heads_before > outcome.heads.len() {
-                text += &format!(
-                    "pruned: {} of {} heads kept, {} of {} bytes\n",
-                    outcome.heads.len(),
-                    summary.heads_before,
-                    report.flash_bytes,
-                    summary.flash_bytes_before
-                );
-            }
-            if let Some(coverage) = summary.coverage.filter(|coverage| *coverage < 1.0) {
-                let tuple = args.degree.min(outcome.model.spec().inputs.len());
-                text += &format!(
-                    "{:.0} % of all sets of {tuple} inputs lie inside some head\n",
-                    100.0 * coverage
-                );
-            }
-            if let Some(hint) = &summary.hint {
-                text += &format!("hint: {hint}\n");
-            }
-            count(outcome.heads.len(), "head")
-        }
-    };
-    text + &format!(
-        "{}: {shape}, {} parameters, {} bytes of flash, {} multiply-accumulates per sample, {:.1} s",
-        args.out.display(),
-        report.parameters,
-        report.flash_bytes,
-        report.macs_per_sample,
-        report.seconds,
-    )
 }

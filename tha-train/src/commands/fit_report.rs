@@ -1,12 +1,18 @@
-//! `fit --report`: the page of a fit.
+//! What `fit` says: as JSON, in words, and as a page.
 
-use super::error::CliError;
+use super::fit::Args;
+use serde::Serialize;
 use std::path::Path;
 use std::sync::Mutex;
-use tha_cli::lock;
+use std::time::Instant;
+use tha_cli::{count, figure, lock, table, with_flags};
 use tha_train::data::Dataset;
-use tha_train::fit::Outcome;
-use tha_train::report::{self, Convergence, Report};
+use tha_train::ensemble::Summary;
+use tha_train::fit::{HeadReport, Outcome};
+use tha_train::host;
+use tha_train::metrics::Metrics;
+use tha_train::model::OutOfRange;
+use tha_train::report::{self, Convergence};
 
 /// The page of a finished fit.
 pub(super) fn page(
@@ -15,14 +21,14 @@ pub(super) fn page(
     outcome: &Outcome,
     bytes: usize,
     course: &Mutex<Convergence>,
-) -> Result<String, CliError> {
+) -> String {
     let mut seen = lock(course).clone();
-    let name = |(k, head): (usize, &tha_train::fit::HeadReport)| {
+    let name = |(k, head): (usize, &HeadReport)| {
         Some((format!("{}: {}", k + 1, head.inputs.join(" ")), head.val_residual?))
     };
     seen.heads = outcome.heads.iter().enumerate().filter_map(name).collect();
     let file = |path: &Path| path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
-    Ok(report::html(&Report {
+    report::html(&report::Report {
         title: file(out),
         model: &outcome.model,
         bytes,
@@ -32,5 +38,147 @@ pub(super) fn page(
         full: None,
         analysis: None,
         compared: &[],
-    }))
+    })
+}
+
+/// What is said of an ensemble, with flags in the place of parameters.
+pub(super) fn in_flags(mut summary: Summary) -> Summary {
+    summary.hint = summary.hint.as_deref().map(with_flags);
+    summary.failed.iter_mut().for_each(|failure| failure.reason = with_flags(&failure.reason));
+    summary
+}
+
+/// The JSON object of a fit.
+#[derive(Serialize)]
+pub(super) struct Report<'a> {
+    train: Part,
+    val: Part,
+    heads: &'a [HeadReport],
+    parameters: usize,
+    flash_bytes: usize,
+    macs_per_sample: usize,
+    seconds: f64,
+    peak_rss_mb: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ensemble: Option<&'a Summary>,
+    /// Heads that were asked for, where there are fewer distinct subsets than that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    heads_asked: Option<usize>,
+    out_of_range: Vec<OutOfRange>,
+}
+
+impl<'a> Report<'a> {
+    /// `asked` heads were asked for.
+    pub(super) fn new(
+        outcome: &'a Outcome,
+        flash_bytes: usize,
+        start: Instant,
+        asked: Option<usize>,
+        out_of_range: Vec<OutOfRange>,
+    ) -> Self {
+        let made = |summary: &Summary| summary.heads_before + summary.failed.len();
+        let heads_made = outcome.ensemble.as_ref().map(made);
+        Self {
+            train: (&outcome.train).into(),
+            val: (&outcome.validation).into(),
+            heads: &outcome.heads,
+            parameters: outcome.model.parameters(),
+            flash_bytes,
+            macs_per_sample: outcome.model.parameters(),
+            seconds: start.elapsed().as_secs_f64(),
+            peak_rss_mb: host::peak_rss_mb(),
+            ensemble: outcome.ensemble.as_ref(),
+            heads_asked: asked.filter(|&asked| heads_made.is_some_and(|made| asked > made)),
+            out_of_range,
+        }
+    }
+}
+
+/// Figures on some samples, one entry per output where there are brackets.
+#[derive(Serialize)]
+struct Part {
+    relative_residual: f64,
+    nrmse: Vec<f64>,
+    rmse: Vec<f64>,
+    samples: usize,
+    without_nrmse: Vec<String>,
+}
+
+impl From<&Metrics> for Part {
+    fn from(metrics: &Metrics) -> Self {
+        Self {
+            relative_residual: metrics.relative_residual,
+            nrmse: metrics.outputs.iter().map(|output| output.nrmse).collect(),
+            rmse: metrics.outputs.iter().map(|output| output.rmse).collect(),
+            samples: metrics.samples,
+            without_nrmse: metrics.without_nrmse.clone(),
+        }
+    }
+}
+
+/// The result in words.
+pub(super) fn words(args: &Args, outcome: &Outcome, report: &Report<'_>) -> String {
+    let row = |name: &str, m: &Metrics| {
+        vec![
+            name.to_owned(),
+            m.samples.to_string(),
+            figure(m.relative_residual),
+            figure(m.rmse),
+            figure(m.nrmse),
+            figure(m.r2),
+        ]
+    };
+    let rows = [row("training", &outcome.train), row("validation", &outcome.validation)];
+    let mut text = table(", samples, relative residual, RMSE, NRMSE, R2", &rows);
+    for (name, metrics) in [("training", &outcome.train), ("validation", &outcome.validation)] {
+        text += &metrics.left_out().map_or_else(String::new, |left_out| format!("{name}: {left_out}\n"));
+    }
+    let shape = match report.ensemble {
+        None => {
+            let ranks: Vec<String> = outcome.heads[0].ranks.iter().map(ToString::to_string).collect();
+            format!("ranks {}", if ranks.is_empty() { "none".into() } else { ranks.join(" ") })
+        }
+        Some(summary) => {
+            for failure in &summary.failed {
+                text += &format!("left out: head on {}: {}\n", failure.inputs.join(" "), failure.reason);
+            }
+            if let Some(asked) = report.heads_asked {
+                let why = match args.subsets.as_deref() {
+                    Some("covering") => "they cover every set of inputs",
+                    Some(given) if given.starts_with("file:") => "--subsets lists no more",
+                    _ => "the inputs have no more distinct subsets of this size",
+                };
+                let made = summary.heads_before + summary.failed.len();
+                text += &format!("{made} heads of the {asked} asked for: {why}\n");
+            }
+            if summary.heads_before > outcome.heads.len() {
+                text += &format!(
+                    "pruned: {} of {} heads kept, {} of {} bytes\n",
+                    outcome.heads.len(),
+                    summary.heads_before,
+                    report.flash_bytes,
+                    summary.flash_bytes_before
+                );
+            }
+            if let Some(coverage) = summary.coverage.filter(|coverage| *coverage < 1.0) {
+                let tuple = args.degree.min(outcome.model.spec().inputs.len());
+                text += &format!(
+                    "{:.0} % of all sets of {tuple} inputs lie inside some head\n",
+                    100.0 * coverage
+                );
+            }
+            if let Some(hint) = &summary.hint {
+                text += &format!("hint: {hint}\n");
+            }
+            count(outcome.heads.len(), "head")
+        }
+    };
+    text + &format!(
+        "{}: {shape}, {} parameters, {} bytes of flash, {} multiply-accumulates per sample, {:.1} s",
+        args.out.display(),
+        report.parameters,
+        report.flash_bytes,
+        report.macs_per_sample,
+        report.seconds,
+    )
 }
