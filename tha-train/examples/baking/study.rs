@@ -6,7 +6,7 @@
 //! the full model's prediction, so that systems can be averaged. `cargo run --release -p tha-train --example baking`
 //! runs it and writes `docs/baking.md`.
 
-use tha_train::analysis::{self, Analysis, Setting};
+use tha_train::analysis::{self, Analysis, Pair};
 use tha_train::fit::FitError;
 use tha_train::synth::{self, Kind, SynthError};
 use tha_train::{FitParams, Silent};
@@ -117,12 +117,12 @@ pub fn run(plan: &Plan, mut progress: impl FnMut(&Row)) -> Result<Vec<Row>, Stud
             for &(heads, size) in &plan.ensembles {
                 let wanted = params.clone().heads(heads).subset_size(size).restarts(12);
                 let model = wanted.check(&data.train)?.fit(&data.train, &Silent)?.model;
-                let setting = Setting::from_models(&full, &model, &data.train)?;
+                let pair = Pair::from_models(&full, &model, &data.train)?;
                 let a = analysis::analyze(
-                    &setting,
+                    &pair,
                     &analysis::AnalysisParams { steps: false, ..analysis::AnalysisParams::default() },
                 );
-                let unit = setting.full.evaluate(&setting.x).norm() / (setting.x.nrows() as f64).sqrt();
+                let unit = pair.full.evaluate(&pair.x).norm() / (pair.x.nrows() as f64).sqrt();
                 let row = Row {
                     test_full: full.evaluate(&data.test).relative_residual,
                     test_ensemble: model.evaluate(&data.test).relative_residual,

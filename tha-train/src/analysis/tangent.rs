@@ -17,17 +17,17 @@ pub const ORTHOGONAL: f64 = 1e-10;
 /// Rows that Proposition 1 is tried on.
 const TRIAL_ROWS: usize = 256;
 
-/// The tangent space of the manifold of trains at one of them.
+/// The tangent space of the manifold of networks at one of them.
 pub struct Tangent {
     left: Network,
     right: Network,
 }
 
 impl Tangent {
-    /// The tangent space at `train`, whose bonds carry full rank.
+    /// The tangent space at `network`, whose bonds carry full rank.
     #[must_use]
-    pub fn at(train: &Network) -> Self {
-        let (mut left, mut right) = (train.clone(), train.clone());
+    pub fn at(network: &Network) -> Self {
+        let (mut left, mut right) = (network.clone(), network.clone());
         left.orthogonalize_left();
         right.orthogonalize_right();
         Self { left, right }
@@ -39,10 +39,10 @@ impl Tangent {
         self.left.parameters() - self.left.ranks().iter().map(|rank| rank * rank).sum::<usize>()
     }
 
-    /// ||P_T U^T R||_F for rows `x` of the train's inputs and R, N x l.
+    /// ||P_T U^T R||_F for rows `x` of the network's inputs and R, N x l.
     #[must_use]
     pub fn norm(&self, x: &DMatrix<f64>, r: &DMatrix<f64>) -> f64 {
-        let unfolded = |train: &Network| train.cores.iter().map(unfold).collect::<Vec<_>>();
+        let unfolded = |network: &Network| network.cores.iter().map(unfold).collect::<Vec<_>>();
         let (left, right) = (unfolded(&self.left), unfolded(&self.right));
         let starts: Vec<usize> = (0..x.nrows()).step_by(BLOCK).collect();
         let parts: Vec<Vec<Vec<f64>>> = starts

@@ -68,7 +68,13 @@ impl Dataset {
     pub fn check_memory(&self, memory: usize) -> Result<(), DataError> {
         let longest = self.records.iter().map(|record| record.rows.len()).max().unwrap_or(0);
         if longest < memory {
-            return Err(DataError::TooShort { origin: self.origin.clone(), longest, memory });
+            return Err(DataError::new(
+                &self.origin,
+                format!(
+                    "the longest record has {longest} samples, fewer than the memory of {memory}; use a longer recording \
+                     or a smaller `memory`"
+                ),
+            ));
         }
         Ok(())
     }
@@ -110,16 +116,14 @@ impl Dataset {
 const LARGEST: f64 = 1e37;
 
 /// What is wrong with a value and what to do, when it is no usable number.
-fn unusable(value: f64) -> Option<(String, &'static str)> {
-    const GAP: &str = "fill the gap, or drop the line and start a new record after it";
-    match value {
-        v if v.is_nan() => Some(("NaN".into(), GAP)),
-        v if v.is_infinite() => Some(("an infinite value".into(), GAP)),
-        v if v.abs() > LARGEST => {
-            Some((format!("{v:e} does not fit the 32-bit numbers of a model"), "rescale the column"))
-        }
-        _ => None,
-    }
+fn unusable(value: f64) -> Option<String> {
+    let found = match value {
+        v if v.abs() <= LARGEST => return None,
+        v if v.is_nan() => "NaN",
+        v if v.is_infinite() => "an infinite value",
+        v => return Some(format!("{v:e} does not fit the 32-bit numbers of a model; rescale the column")),
+    };
+    Some(format!("{found}; fill the gap, or drop the line and start a new record after it"))
 }
 
 /// The rows of one record that have a whole lag window behind them.

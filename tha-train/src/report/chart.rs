@@ -1,6 +1,6 @@
 //! Plots as SVG: lines over a grid, horizontal bars, a waterfall that adds up, a heat map.
 
-use super::palette::{BAND, GRID, HEAT, INK, MUTED, PAPER, Paint};
+use super::palette::{BAND, GRID, HEAT, INK, MUTED, PAPER, Paint, dark_rules};
 use plotters::chart::MeshStyle;
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -36,6 +36,9 @@ impl Series {
     }
 }
 
+/// Width and height of a plot in a card, pixels.
+const CARD: (u32, u32) = (540, 250);
+
 /// How a plot of lines looks.
 pub struct Lines<'a> {
     /// Width and height, pixels.
@@ -54,6 +57,13 @@ pub struct Lines<'a> {
     pub log: bool,
 }
 
+impl<'a> Lines<'a> {
+    /// Plain lines at the size of a card.
+    pub fn new(x: &'a str, y: &'a str, series: Vec<Series>) -> Self {
+        Self { size: CARD, x, y, series, band: None, stems: false, log: false }
+    }
+}
+
 /// One bar: label, value, colour, and what stands behind it.
 pub(crate) struct Bar {
     pub label: String,
@@ -61,6 +71,27 @@ pub(crate) struct Bar {
     pub to: f64,
     pub paint: Paint,
     pub note: String,
+}
+
+impl Bar {
+    /// From zero, with its value behind it; a long label is cut so that it leaves room.
+    pub(crate) fn new(label: &str, value: f64, paint: Paint) -> Self {
+        const LONGEST: usize = 28;
+        let mut label = label.to_owned();
+        if label.chars().count() > LONGEST {
+            label = label.chars().take(LONGEST - 1).chain(['…']).collect();
+        }
+        let to = if value.is_finite() { value } else { 0.0 };
+        Self { label, from: 0.0, to, paint, note: short(value) }
+    }
+}
+
+/// An SVG for a file of its own: it brings the style that turns it dark.
+pub fn standalone(svg: &str) -> String {
+    match svg.find('>') {
+        Some(end) => format!("{}<style>{}</style>{}", &svg[..=end], dark_rules(), &svg[end + 1..]),
+        None => svg.into(),
+    }
 }
 
 pub(super) fn svg(size: (u32, u32), draw: impl FnOnce(&Area<'_>) -> Drawn) -> String {
@@ -155,10 +186,10 @@ pub fn lines(mut plot: Lines<'_>) -> String {
     let all = || plot.series.iter().flat_map(|series| &series.points);
     let (left, right) =
         all().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), (x, _)| (a.min(*x), b.max(*x)));
-    let (left, right) = if left < right {
-        (left, right)
-    } else {
-        if left.is_finite() { (left - 1.0, left + 1.0) } else { (0.0, 1.0) }
+    let (left, right) = match left < right {
+        true => (left, right),
+        false if left.is_finite() => (left - 1.0, left + 1.0),
+        false => (0.0, 1.0),
     };
     let zero = plot.stems.then_some(0.0);
     let bands = plot.band.into_iter().flat_map(|band| [band, -band]);
@@ -215,7 +246,8 @@ pub fn lines(mut plot: Lines<'_>) -> String {
 }
 
 /// Horizontal bars from a common zero, or from where the one before ended (`from`).
-pub(crate) fn bars(bars: &[Bar], total: u32, join: bool) -> String {
+pub(crate) fn bars(bars: &[Bar], join: bool) -> String {
+    let total = CARD.0;
     let (row, top) = (if bars.len() > 16 { 20 } else { 30 }, 8);
     let height = top + row * bars.len() as i32 + 8;
     let margin = bars.iter().map(|bar| width(&bar.label)).max().unwrap_or(0) + 14;
@@ -229,19 +261,13 @@ pub(crate) fn bars(bars: &[Bar], total: u32, join: bool) -> String {
         area.draw(&PathElement::new(vec![(at(0.0), 2), (at(0.0), height - 4)], MUTED.light.stroke_width(1)))?;
         for (k, bar) in bars.iter().enumerate() {
             let y = top + row * k as i32;
-            let (mut a, mut b) = (at(bar.from.min(bar.to)), at(bar.from.max(bar.to)));
-            if a == b {
-                (a, b) = (a, b + 1);
-            }
-            let body = [(a, y + 3), (b, y + row - 5)];
-            area.draw(&Rectangle::new(body, bar.paint.light.filled()))?;
+            let a = at(bar.from.min(bar.to));
+            let b = at(bar.from.max(bar.to)).max(a + 1);
+            area.draw(&Rectangle::new([(a, y + 3), (b, y + row - 5)], bar.paint.light.filled()))?;
             if join && k + 1 < bars.len() {
                 // Where this bar ends the next begins.
-                let x = at(bar.to);
-                area.draw(&PathElement::new(
-                    vec![(x, y + row - 5), (x, y + row + 3)],
-                    MUTED.light.stroke_width(1),
-                ))?;
+                let step = vec![(at(bar.to), y + row - 5), (at(bar.to), y + row + 3)];
+                area.draw(&PathElement::new(step, MUTED.light.stroke_width(1)))?;
             }
             let middle = y + row / 2 - 1;
             let label = text(TEXT, INK, HPos::Right, VPos::Center);
@@ -253,7 +279,7 @@ pub(crate) fn bars(bars: &[Bar], total: u32, join: bool) -> String {
     })
 }
 
-/// Cells coloured by value from 0 to `most`, with names where there is room.
+/// Cells coloured by value from 0 to `most`, with names where there is room; at its own size, not that of its card.
 pub(crate) fn heat(values: &nalgebra::DMatrix<f64>, names: &[String], most: f64, total: u32) -> String {
     let count = values.nrows().max(1) as i32;
     let named = count <= 32 && names.len() == values.nrows();
@@ -264,7 +290,7 @@ pub(crate) fn heat(values: &nalgebra::DMatrix<f64>, names: &[String], most: f64,
     let step =
         |value: f64| ((value / most.max(1e-300)).clamp(0.0, 1.0) * (HEAT.len() - 1) as f64).round() as usize;
     let size = ((margin + side + 12).max(margin + 230) as u32, (top + side + 44) as u32);
-    svg(size, |area| {
+    let picture = svg(size, |area| {
         for i in 0..count {
             for j in 0..count {
                 let value = values[(i as usize, j as usize)];
@@ -280,12 +306,11 @@ pub(crate) fn heat(values: &nalgebra::DMatrix<f64>, names: &[String], most: f64,
             }
         }
         if named {
-            let short_side = cell < 24;
             for (k, name) in names.iter().enumerate() {
                 let middle = k as i32 * cell + cell / 2;
                 let row = text(SMALL, INK, HPos::Right, VPos::Center);
                 area.draw(&Text::new(name.clone(), (margin - 6, top + middle), row))?;
-                if !short_side && width(name) <= cell + 6 {
+                if cell >= 24 && width(name) <= cell + 6 {
                     let column = text(SMALL, INK, HPos::Center, VPos::Bottom);
                     area.draw(&Text::new(name.clone(), (margin + middle, top - 5), column))?;
                 }
@@ -300,7 +325,8 @@ pub(crate) fn heat(values: &nalgebra::DMatrix<f64>, names: &[String], most: f64,
         area.draw(&Text::new("0".to_owned(), (margin, y + 14), label.clone()))?;
         area.draw(&Text::new(tick(most, most), (margin + step * 9 - 12, y + 14), label))?;
         Ok(())
-    })
+    });
+    picture.replacen("<svg ", "<svg class=\"natural\" ", 1)
 }
 
 #[cfg(test)]
@@ -310,9 +336,7 @@ mod tests {
     #[test]
     fn small_numbers_at_a_logarithmic_axis_are_not_zero() {
         let points = vec![(0.0, 1.0), (1.0, 1e-15), (2.0, 1e-300)];
-        let series = vec![Series::new("", INK, points)];
-        let plot = Lines { size: (640, 240), x: "x", y: "y", series, band: None, stems: false, log: true };
-        let svg = lines(plot);
+        let svg = lines(Lines { log: true, ..Lines::new("x", "y", vec![Series::new("", INK, points)]) });
         let labels: Vec<&str> = svg.lines().map(str::trim).filter(|line| line.starts_with("1e-")).collect();
         assert_eq!(labels, ["1e-300", "1e-200", "1e-100"]);
     }

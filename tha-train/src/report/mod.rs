@@ -14,9 +14,9 @@ mod scatter;
 mod theory_part;
 mod validation;
 
-pub use chart::{Lines, Series, lines};
+pub use chart::{Lines, Series, lines, standalone};
 pub(crate) use palette::{BLUE, MUTED, ORANGE};
-pub use palette::{Paint, SERIES, dark_rules};
+pub use palette::{Paint, SERIES};
 pub(crate) use scatter::{Cloud, Panel, scatter};
 
 use crate::analysis::Analysis;
