@@ -116,6 +116,7 @@ tha-train synth --kind volterra --out x --channels 0 => --channels
 tha-train synth --kind volterra --out x --outputs 1000000000 => --outputs
 tha-train synth --kind volterra --out x --memory 0 => --memory
 tha-train synth --kind volterra --out x --degree 0 => --degree
+tha-train synth --kind volterra --out x --degree 99 => --degree
 tha-train synth --kind volterra --out x --rank 0 => --rank
 tha-train synth --kind volterra --out x --samples 0 => --samples
 tha-train synth --kind volterra --out x --samples 1000000000 => --samples

@@ -22,7 +22,6 @@ fn name((heads, size): (usize, usize)) -> String {
 }
 
 /// File names and SVG texts of the plots.
-#[must_use]
 pub fn plots(plan: &Plan, rows: &[Row]) -> Vec<(String, String)> {
     let over = |ensemble: (usize, usize), value: &dyn Fn(&Row) -> f64| -> Vec<(f64, f64)> {
         plan.correlations.iter().map(|&c| (c, mean(rows, c, ensemble, value))).collect()
@@ -58,7 +57,6 @@ pub fn plots(plan: &Plan, rows: &[Row]) -> Vec<(String, String)> {
 }
 
 /// The page.
-#[must_use]
 pub fn markdown(plan: &Plan, rows: &[Row]) -> String {
     let mut text = format!(
         "# Baking, measured\n\n\

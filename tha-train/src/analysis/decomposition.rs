@@ -28,7 +28,6 @@ pub struct Decomposition {
 
 impl Decomposition {
     /// Evaluates both models, head by head.
-    #[must_use]
     pub fn new(pair: &Pair) -> Self {
         let full = pair.full.evaluate(&pair.x);
         let zero = DMatrix::zeros(full.nrows(), full.ncols());
@@ -48,19 +47,16 @@ impl Decomposition {
     }
 
     /// ||Y_THA - Y_full||^2, from the predictions themselves.
-    #[must_use]
     pub fn error_square(&self) -> f64 {
         square(&(&self.ensemble - &self.full))
     }
 
     /// Baking alignment C_Align.
-    #[must_use]
     pub fn align(&self) -> f64 {
         -inner(&self.bake, &self.bias)
     }
 
     /// The right-hand side of Theorem 1.
-    #[must_use]
     pub fn right_side(&self) -> f64 {
         square(&self.bias) + square(&self.bake) - 2.0 * self.align()
     }

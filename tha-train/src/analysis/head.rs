@@ -62,7 +62,6 @@ pub struct ResidualSplit {
 }
 
 /// Analyses one head, given the full model's prediction.
-#[must_use]
 pub fn analyze_head(
     pair: &Pair,
     head: &Part,

@@ -9,7 +9,6 @@ use crate::network::{Core, Network};
 use nalgebra::{DMatrix, DVector};
 
 /// Positions of a subset's columns in x_t: the constant, then the subset at each lag.
-#[must_use]
 pub fn columns_of(subset: &[usize], inputs: usize, q: usize) -> Vec<usize> {
     let memory = (q - 1) / inputs.max(1);
     let lags = (0..memory).flat_map(|lag| subset.iter().map(move |input| 1 + lag * inputs + input));
@@ -17,7 +16,6 @@ pub fn columns_of(subset: &[usize], inputs: usize, q: usize) -> Vec<usize> {
 }
 
 /// The restriction of P_S B to the columns of S.
-#[must_use]
 pub fn restrict(network: &Network, subset: &[usize], inputs: usize) -> Network {
     let columns = columns_of(subset, inputs, network.q());
     let restricted = |core: &Core| {
@@ -33,7 +31,6 @@ pub fn restrict(network: &Network, subset: &[usize], inputs: usize) -> Network {
 }
 
 /// A head's network in the space of all inputs: zero for every monomial outside its subset.
-#[must_use]
 pub fn embed(network: &Network, subset: &[usize], inputs: usize, q: usize) -> Network {
     let columns = columns_of(subset, inputs, q);
     let embedded = |core: &Core| {
@@ -51,7 +48,6 @@ pub fn embed(network: &Network, subset: &[usize], inputs: usize, q: usize) -> Ne
 
 /// Entries of C_w for products of two inputs: the diagonal is the coverage of each input by itself. Means over cells of
 /// `stretch` inputs each; with 1 the matrix is p x p.
-#[must_use]
 pub fn coverage<'a>(
     heads: impl Iterator<Item = (&'a [usize], f64)>,
     inputs: usize,

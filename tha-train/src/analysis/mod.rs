@@ -139,7 +139,6 @@ pub struct Analysis {
 
 impl Analysis {
     /// What did not hold, in words; empty when all is well.
-    #[must_use]
     pub fn failures(&self) -> Vec<String> {
         let mut failures = Vec::new();
         if self.identity_gap.is_nan() || self.identity_gap > IDENTITY {
@@ -154,14 +153,12 @@ impl Analysis {
     }
 
     /// True where the truncated ensemble is farther from the full model than the trained one.
-    #[must_use]
     pub fn baking_helps(&self) -> bool {
         self.bias > self.error
     }
 }
 
 /// Computes everything.
-#[must_use]
 pub fn analyze(pair: &Pair, options: &AnalysisParams) -> Analysis {
     let parts = Decomposition::new(pair);
     let (error_square, right) = (parts.error_square(), parts.right_side());

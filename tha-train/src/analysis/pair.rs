@@ -52,7 +52,6 @@ pub struct Part {
 
 impl Part {
     /// The columns of x that the head sees.
-    #[must_use]
     pub fn features(&self, x: &DMatrix<f64>, inputs: usize) -> DMatrix<f64> {
         x.select_columns(&columns_of(&self.subset, inputs, x.ncols()))
     }
@@ -60,7 +59,6 @@ impl Part {
 
 impl Pair {
     /// Degree d.
-    #[must_use]
     pub fn degree(&self) -> usize {
         self.full.degree()
     }
@@ -106,7 +104,6 @@ impl Pair {
     }
 
     /// sum_k w_k U Bhat_k.
-    #[must_use]
     pub fn ensemble_prediction(&self) -> DMatrix<f64> {
         let zero = DMatrix::zeros(self.x.nrows(), self.y.ncols());
         self.heads.iter().fold(zero, |sum, head| {

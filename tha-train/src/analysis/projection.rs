@@ -15,7 +15,6 @@ const SWEEPS: usize = 8;
 
 /// B_proj for the ranks r_1..r_{d-1}. Bonds on which `network` has less rank than allowed come out smaller: there the
 /// regularity assumption of the paper does not hold.
-#[must_use]
 pub fn project(network: &Network, ranks: &[usize]) -> Network {
     let mut projected = round(network, ranks);
     // Alternation improves nothing where rounding has cut nothing.

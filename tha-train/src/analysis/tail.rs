@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 const RANK: usize = 200;
 
 /// ||T||_F.
-#[must_use]
 pub fn tail_norm(full: &Network, heads: &[Part], inputs: usize) -> f64 {
     let rank = full.ranks().into_iter().max().unwrap_or(1);
     if rank * (heads.len() + 1) <= RANK {

@@ -245,7 +245,7 @@ fn names(columns: &Columns, u: &Table, y: Option<&Table>) -> Result<(Vec<String>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ndarray::{Array1, array};
+    use ndarray::array;
     use ndarray_npy::{NpzWriter, write_npy};
     use std::fs::File;
 
@@ -274,27 +274,11 @@ mod tests {
     }
 
     #[test]
-    fn npy_pairs_and_their_refusals() {
+    fn npy_pairs() {
         let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
-        write_npy(at("u.npy"), &array![[1.0, 2.0], [3.0, 4.0]]).unwrap();
-        write_npy(at("y.npy"), &Array1::from(vec![1.0, 2.0])).unwrap();
-        write_npy(at("nan.npy"), &Array1::from(vec![1.0, f64::NAN])).unwrap();
-        write_npy(at("long.npy"), &Array1::from(vec![1.0, 2.0, 3.0])).unwrap();
-        write_npy(at("none.npy"), &Array1::<f64>::from(vec![])).unwrap();
-        std::fs::write(at("junk.npy"), b"not numpy at all").unwrap();
-        let read = |u: &str, y: &str| read_npy(&at(u), Some(&at(y)), &Columns::default());
-        assert_eq!(read("u.npy", "y.npy").unwrap().y, [vec![1.0, 2.0]]);
-        for (u, y, expected) in [
-            ("u.npy", "nan.npy", "row 2, column y1: NaN;"),
-            ("u.npy", "long.npy", "array 'y' has 3 rows, but 'u' has 2"),
-            ("none.npy", "y.npy", "array 'u' is empty"),
-            ("junk.npy", "y.npy", "junk.npy"),
-            ("missing.npy", "y.npy", "cannot be read"),
-        ] {
-            let message = read(u, y).unwrap_err().to_string();
-            assert!(message.contains(expected), "{message}");
-            assert!(!message.contains('\n'), "{message}");
-        }
+        let [u, y] = ["u.npy", "y.npy"].map(|name| folder.path().join(name));
+        write_npy(&u, &array![[1.0, 2.0], [3.0, 4.0]]).unwrap();
+        write_npy(&y, &array![1.0, 2.0]).unwrap();
+        assert_eq!(read_npy(&u, Some(&y), &Columns::default()).unwrap().y, [vec![1.0, 2.0]]);
     }
 }

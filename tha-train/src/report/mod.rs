@@ -76,7 +76,6 @@ pub struct Convergence {
 }
 
 /// The page.
-#[must_use]
 pub fn html(report: &Report<'_>) -> String {
     let spec = report.model.spec();
     let subtitle = format!(
