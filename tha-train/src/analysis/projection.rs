@@ -4,11 +4,11 @@
 //! by singular values bond by bond, then alternating over the cores. For degree 2 rounding is the optimum; beyond, it
 //! is within sqrt(d-1) of it, and the alternation only comes closer.
 
-use crate::linalg::{qr, svd};
+use crate::linalg::qr;
 use crate::network::{Core, Network};
 use nalgebra::DMatrix;
 
-/// Singular values below this part of the norm are rounding, not rank.
+/// What weighs less than this part of the norm is the rounding of f64, not rank.
 const ZERO: f64 = 1e-12;
 /// Sweeps over the cores after rounding.
 const SWEEPS: usize = 8;
@@ -16,7 +16,8 @@ const SWEEPS: usize = 8;
 /// B_proj for the ranks r_1..r_{d-1}. Bonds on which `network` has less rank than allowed come out smaller: there the
 /// regularity assumption of the paper does not hold.
 pub fn project(network: &Network, ranks: &[usize]) -> Network {
-    let mut projected = round(network, ranks);
+    let mut projected = network.clone();
+    projected.round(ZERO, ranks);
     // Alternation improves nothing where rounding has cut nothing.
     let cut = projected.ranks().iter().zip(ranks).any(|(now, allowed)| now == allowed);
     if cut && projected.degree() > 2 {
@@ -25,24 +26,6 @@ pub fn project(network: &Network, ranks: &[usize]) -> Network {
         }
     }
     projected
-}
-
-fn round(network: &Network, ranks: &[usize]) -> Network {
-    let mut network = network.clone();
-    network.orthogonalize_right();
-    let norm = network.cores[0].tall().norm();
-    for (k, &allowed) in ranks.iter().enumerate() {
-        let core = &network.cores[k];
-        let (left, q) = (core.left, core.q);
-        let Some(parts) = svd(&core.tall()) else { return network };
-        let present = parts.s.iter().take_while(|s| **s > ZERO * norm).count();
-        let rank = present.min(allowed).max(1);
-        network.cores[k] = Core::from_unfolding(left, q, rank, &parts.u.columns(0, rank).into_owned());
-        let mut rest = parts.v.columns(0, rank).transpose();
-        rest.row_iter_mut().zip(&parts.s).for_each(|(mut row, s)| row *= *s);
-        network.absorb_from_left(k + 1, &rest);
-    }
-    network
 }
 
 /// One sweep from the last core to the first and back: with orthogonal frames the best core is the contraction of the
@@ -105,7 +88,8 @@ mod tests {
             let same = project(&network, &[5, 5]);
             assert!(distance(&same, &network) < 1e-12 * network.norm());
             assert_eq!(same.ranks(), [4, 3]);
-            let (rounded, projected) = (round(&network, &[2, 2]), project(&network, &[2, 2]));
+            let (mut rounded, projected) = (network.clone(), project(&network, &[2, 2]));
+            rounded.round(ZERO, &[2, 2]);
             assert!(distance(&projected, &network) <= distance(&rounded, &network) * (1.0 + 1e-12));
             assert_eq!(projected.ranks(), [2, 2]);
         }

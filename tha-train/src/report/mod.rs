@@ -5,6 +5,7 @@
 //! [`crate::analysis`] on this data.
 
 mod chart;
+mod heat;
 mod model_part;
 mod page;
 mod palette;

@@ -1,6 +1,7 @@
 //! The part of a report that looks at the model: the course of its fit, its heads, its size.
 
-use super::chart::{Bar, Lines, Series, bars, heat, lines, short};
+use super::chart::{Bar, Lines, Series, bars, lines, short};
+use super::heat::heat;
 use super::page::{Page, escape, figure, table};
 use super::palette::{BLUE, GREEN, MUTED, PURPLE};
 use super::{Compared, Convergence, Report};
