@@ -19,7 +19,7 @@ pub struct Bound {
     pub holds: Option<bool>,
 }
 
-/// Rounding that is forgiven, relative to the terms of the bound.
+/// A bound counts as kept up to this rounding error, relative to its terms.
 const ROUNDING: f64 = 1e-9;
 
 /// sum_k w_k eps_k^2, times sum w; `None` for weights that are not convex.

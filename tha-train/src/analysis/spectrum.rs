@@ -31,14 +31,8 @@ pub struct Spectrum {
 /// multiplications.
 pub fn lambda_max(x: &DMatrix<f64>, degree: usize, limit: f64) -> Spectrum {
     let kernel = Kernel::new(x, degree);
-    if kernel.cost() > limit {
-        return Spectrum { value: trace(x, degree), exact: false, products: 0 };
-    }
-    lanczos(&kernel, x.nrows()).unwrap_or_else(|| Spectrum {
-        value: trace(x, degree),
-        exact: false,
-        products: 0,
-    })
+    let found = if kernel.cost() > limit { None } else { lanczos(&kernel, x.nrows()) };
+    found.unwrap_or_else(|| Spectrum { value: trace(x, degree), exact: false, products: 0 })
 }
 
 /// tr(G) = sum_t (x_t . x_t)^d / N.
@@ -60,7 +54,7 @@ pub fn lanczos(kernel: &Kernel<'_>, rows: usize) -> Option<Spectrum> {
         let current = &basis[step - 1];
         let mut next = operator(current) / rows as f64;
         diagonal.push(current.dot(&next));
-        // Twice is enough.
+        // Rounding leaves some of the basis in the first result; the second pass removes it.
         for _ in 0..2 {
             for vector in &basis {
                 let part = vector.dot(&next);

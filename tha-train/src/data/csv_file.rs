@@ -15,9 +15,9 @@ pub(super) fn read(path: &str, text: impl Read, columns: &Columns) -> Result<Dat
     let mut y = vec![Vec::new(); chosen.outputs.len()];
     let mut records = Records::new(path);
     let mut row = csv::ByteRecord::new();
-    // The reader says where it stood before a row, blank lines included. Where it stands after the row is exact, up to
-    // the line feed of a CRLF, which belongs to the next row; the header tells which it is. Of a row whose quotes hold line
-    // breaks the first line counts; a row that ends inside of quotes has no line feed of its own.
+    // The position before a row may lie before blank lines. The position after it is exact, except that the line feed of a
+    // CRLF counts to the next row; the header shows whether the file has these. A row with line breaks inside of quotes is
+    // reported by its first line, and a row that ends inside of quotes has no line feed of its own.
     let after_row = (reader.position().line() - 1).min(1);
     let line_of = |before: u64, row: &csv::ByteRecord, reader: &csv::Reader<_>| {
         let own = if row.as_slice().ends_with(b"\n") { 0 } else { after_row };

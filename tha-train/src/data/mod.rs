@@ -48,6 +48,27 @@ pub struct Record {
 }
 
 impl Dataset {
+    /// One record of columns that are named `u1..up` and `y1..yl`.
+    ///
+    /// ```
+    /// let data = tha_train::data::Dataset::new("made up", vec![vec![1.0, 2.0, 3.0]], vec![vec![2.0, 4.0, 6.0]]);
+    /// assert_eq!((data.len(), data.inputs, data.outputs), (3, vec!["u1".to_owned()], vec!["y1".to_owned()]));
+    /// ```
+    pub fn new(origin: impl Into<String>, u: Vec<Vec<f64>>, y: Vec<Vec<f64>>) -> Self {
+        let names = |letter, count| (1..=count).map(|k| format!("{letter}{k}")).collect();
+        Self {
+            origin: origin.into(),
+            inputs: names('u', u.len()),
+            outputs: names('y', y.len()),
+            records: vec![Record {
+                id: String::new(),
+                rows: 0..u.iter().chain(&y).map(Vec::len).max().unwrap_or(0),
+            }],
+            u,
+            y,
+        }
+    }
+
     /// Number of samples, history included.
     pub fn len(&self) -> usize {
         self.records.last().map_or(0, |record| record.rows.end)
@@ -78,7 +99,7 @@ impl Dataset {
         Ok(())
     }
 
-    /// What is odd but not wrong, one line each: channels that never change.
+    /// Warnings, one line each: channels that never change.
     pub fn warnings(&self) -> Vec<String> {
         let constant =
             |column: &&Vec<f64>| column.first().is_some_and(|first| column.iter().all(|v| v == first));
@@ -90,7 +111,8 @@ impl Dataset {
         [inputs, named(&self.outputs, &self.y, "output", "has no NRMSE and no R2")].concat()
     }
 
-    /// What a device would have trouble with, one line each: channels whose offset eats the digits of f32.
+    /// Warnings for use on a device, one line each: channels whose offset is so large that f32 has no digits left for their
+    /// changes.
     pub fn device_warnings(&self) -> Vec<String> {
         let inputs = self.inputs.iter().zip(&self.u).map(|channel| ("input", channel));
         let outputs = self.outputs.iter().zip(&self.y).map(|channel| ("output", channel));
@@ -155,14 +177,8 @@ pub(crate) mod tests {
             start += length;
         }
         let column = |base: f64| (0..start).map(|t| base + t as f64).collect::<Vec<_>>();
-        Dataset {
-            origin: "counting".into(),
-            inputs: vec!["u1".into(), "u2".into()],
-            outputs: vec!["y1".into()],
-            u: vec![column(0.0), column(100.0)],
-            y: vec![column(1000.0)],
-            records,
-        }
+        let data = Dataset::new("counting", vec![column(0.0), column(100.0)], vec![column(1000.0)]);
+        Dataset { records, ..data }
     }
 
     #[test]

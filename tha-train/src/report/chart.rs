@@ -10,9 +10,9 @@ pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 pub(super) type Drawn = Result<(), Box<dyn std::error::Error>>;
 
 const FONT: &str = "sans-serif";
-/// The backend divides by 1.24.
+/// Font size of labels. The SVG backend divides it by 1.24.
 pub(super) const TEXT: u32 = 16;
-/// Numbers at axes.
+/// Font size of the numbers at axes.
 pub(super) const SMALL: u32 = 14;
 
 /// One line of a plot.

@@ -29,7 +29,7 @@ pub enum Kind {
     Array,
 }
 
-/// What to generate.
+/// Parameters of the generated system and data.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SynthParams {
     /// The kind of system.
@@ -123,7 +123,7 @@ impl SynthParams {
     }
 }
 
-/// An option that makes no sense.
+/// A parameter that is out of its range.
 #[derive(Debug, thiserror::Error)]
 #[error("`{option}`: {found} is out of range; expected {expected}")]
 pub struct SynthError {
