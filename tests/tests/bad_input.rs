@@ -3,9 +3,60 @@
 mod refusals;
 
 use ndarray::{Array1, Array2, Array3};
-use refusals::{bench, refused};
+use refusals::{bench, refused, table};
 use std::io::Write as _;
 use tha_tests::Bench;
+
+/// Bad data files, and what the refusal says.
+const BAD: &str = r"
+missing.csv => missing.csv: cannot be read
+folder.csv => folder.csv: cannot be read
+empty.csv => empty.csv: no samples (an empty file)
+header.csv => header.csv: no samples (only a header)
+nan.csv => nan.csv, line 3, column 'u2': NaN
+infinite.csv => infinite.csv, line 3, column 'u1': an infinite value
+huge.csv => huge.csv, line 3, column 'u2': 1e300
+text.csv => text.csv, line 3, column 'u2': 'two' is not a number
+comma.csv => comma.csv, line 3, column 'u2': '2,5' is not a number
+gap.csv => gap.csv, line 3, column 'u2': an empty field
+ragged.csv => ragged.csv, line 3: 2 fields
+wide.csv => wide.csv, line 3: 4 fields
+short.csv => short.csv: the longest record has 1 samples, fewer than the memory of 2
+short_records.csv => fewer than the memory of 2
+returning.csv => returning.csv, line 4, column 'record'
+twice.csv => twice.csv, line 1: two columns are named 'u2'
+semicolons.csv => line 1: one column only, with semicolons in it; separate the fields with commas
+tabs.csv => line 1: one column only, with tabs in it; separate the fields with commas
+broken_name.csv => line 1: a line break in the name 'y1\nlevel'
+quote.csv => quote.csv, line 6, column 'u2': a quote that is not closed
+latin.csv => latin.csv, line 1: the name of column 4, 'T_�C', is not UTF-8 but perhaps Latin-1
+no_header.csv => no_header.csv, line 1
+binary.csv => binary.csv, line 1: not text
+utf16.csv => utf16.csv, line 1: not UTF-8 but UTF-16; save the file as 'CSV UTF-8'
+data.xlsx => data.xlsx: unknown kind of data file
+plain => plain: unknown kind of data file
+missing.npz => missing.npz: cannot be read
+junk.npz => junk.npz
+cut.npz => cut.npz
+empty.npz => empty.npz
+no_u.npz => no array 'u'
+cube.npz => array 'u': 3 dimensions
+bool.npz => not an array of real numbers
+nan.npz => array 'u', row 2, column u1: NaN
+rows.npz => 'y' has 2 rows, but 'u' has 3
+none.npz => array 'u' is empty
+absurd.npz => absurd.npz: array 'u':
+flat.npz => array 'record' has not one column
+--u absurd.npy --y y.npy => absurd.npy:
+--u endless.npy --y y.npy => endless.npy: no header
+--u nested.npy --y y.npy => nested.npy: no header
+--u missing.npy --y y.npy => missing.npy: cannot be read
+--u junk.npy --y y.npy => junk.npy
+--u cut.npy --y y.npy => cut.npy
+--u u.npy --y long.npy => 'y' has 4 rows, but 'u' has 3
+no_outputs.csv => no_outputs.csv, line 1
+no_y.npz => no array 'y'
+";
 
 #[test]
 fn data() {
@@ -49,60 +100,8 @@ fn data() {
 
     // Where only the inputs are read, the outputs may be anything.
     let needing_outputs = ["no_outputs.csv", "no_y.npz", "rows.npz"];
-    let bad = [
-        ("missing.csv", "missing.csv: cannot be read"),
-        ("folder.csv", "folder.csv: cannot be read"),
-        ("empty.csv", "empty.csv: no samples (an empty file)"),
-        ("header.csv", "header.csv: no samples (only a header)"),
-        ("nan.csv", "nan.csv, line 3, column 'u2': NaN"),
-        ("infinite.csv", "infinite.csv, line 3, column 'u1': an infinite value"),
-        ("huge.csv", "huge.csv, line 3, column 'u2': 1e300"),
-        ("text.csv", "text.csv, line 3, column 'u2': 'two' is not a number"),
-        ("comma.csv", "comma.csv, line 3, column 'u2': '2,5' is not a number"),
-        ("gap.csv", "gap.csv, line 3, column 'u2': an empty field"),
-        ("ragged.csv", "ragged.csv, line 3: 2 fields"),
-        ("wide.csv", "wide.csv, line 3: 4 fields"),
-        ("short.csv", "short.csv: the longest record has 1 samples, fewer than the memory of 2"),
-        ("short_records.csv", "fewer than the memory of 2"),
-        ("returning.csv", "returning.csv, line 4, column 'record'"),
-        ("twice.csv", "twice.csv, line 1: two columns are named 'u2'"),
-        ("semicolons.csv", "line 1: one column only, with semicolons in it; separate the fields with commas"),
-        ("tabs.csv", "line 1: one column only, with tabs in it; separate the fields with commas"),
-        ("broken_name.csv", "line 1: a line break in the name 'y1\\nlevel'"),
-        ("quote.csv", "quote.csv, line 6, column 'u2': a quote that is not closed"),
-        (
-            "latin.csv",
-            "latin.csv, line 1: the name of column 4, 'T_\u{fffd}C', is not UTF-8 but perhaps Latin-1",
-        ),
-        ("no_header.csv", "no_header.csv, line 1"),
-        ("binary.csv", "binary.csv, line 1: not text"),
-        ("utf16.csv", "utf16.csv, line 1: not UTF-8 but UTF-16; save the file as 'CSV UTF-8'"),
-        ("data.xlsx", "data.xlsx: unknown kind of data file"),
-        ("plain", "plain: unknown kind of data file"),
-        ("missing.npz", "missing.npz: cannot be read"),
-        ("junk.npz", "junk.npz"),
-        ("cut.npz", "cut.npz"),
-        ("empty.npz", "empty.npz"),
-        ("no_u.npz", "no array 'u'"),
-        ("cube.npz", "array 'u': 3 dimensions"),
-        ("bool.npz", "not an array of real numbers"),
-        ("nan.npz", "array 'u', row 2, column u1: NaN"),
-        ("rows.npz", "'y' has 2 rows, but 'u' has 3"),
-        ("none.npz", "array 'u' is empty"),
-        ("absurd.npz", "absurd.npz: array 'u': "),
-        ("flat.npz", "array 'record' has not one column"),
-        ("--u absurd.npy --y y.npy", "absurd.npy: "),
-        ("--u endless.npy --y y.npy", "endless.npy: no header"),
-        ("--u nested.npy --y y.npy", "nested.npy: no header"),
-        ("--u missing.npy --y y.npy", "missing.npy: cannot be read"),
-        ("--u junk.npy --y y.npy", "junk.npy"),
-        ("--u cut.npy --y y.npy", "cut.npy"),
-        ("--u u.npy --y long.npy", "'y' has 4 rows, but 'u' has 3"),
-        ("no_outputs.csv", "no_outputs.csv, line 1"),
-        ("no_y.npz", "no array 'y'"),
-    ];
     let mut cases = Vec::new();
-    for (file, word) in bad {
+    for (file, word) in table(BAD) {
         let mut commands = vec![
             format!("tha-train fit {file} --out m.tha --memory 2 --degree 2"),
             format!("tha-train evaluate good.tha {file}"),

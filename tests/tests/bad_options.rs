@@ -3,7 +3,172 @@
 mod outputs;
 mod refusals;
 
-use refusals::{bench, contents, refused};
+use refusals::{bench, contents, refused, table};
+
+/// Options of `fit`, and what the refusal says.
+const FIT: &str = r#"
+--memory 0 => --memory
+--memory -1 => -1
+--memory 1000000000 => --memory
+--memory 99999999999999999999 => --memory
+--memory 1.5 => 1.5
+--memory 500 => fewer than the memory of 500
+--degree 0 => degree is 0
+--degree 1000000000 => degree is 1000000000
+--max-rank 0 => max rank is 0
+--max-rank 1000000000 => max rank is 1000000000
+--tol nan => tolerance is NaN
+--tol 2 => tolerance is 2
+--tol -1 => -1
+--ridge nan => ridge is NaN
+--ridge inf => ridge is inf
+--ridge=-3 => ridge is -3
+--ridge -3 => -3
+--ridge much => much
+--decay 0 => decay is 0
+--decay slow => slow
+--restarts 0 => restarts is 0
+--restarts 1000000000 => restarts is 1000000000
+--val-fraction 0 => --val-fraction
+--val-fraction 1 => --val-fraction
+--val-fraction 2 => --val-fraction
+--val-fraction nan => --val-fraction
+--val-fraction 1e-9 => no sample is left for validation
+--folds 0 => --folds
+--folds 1 => --folds
+--folds 1000000000 => --folds
+--folds 900 => --folds
+--folds 3 --no-refit => --no-refit
+--folds 3 --val test.csv => --folds
+--folds 3 --val-fraction 0.1 => --folds
+--heads 0 => --heads
+--heads -1 => -1
+--heads 1000000000 => --heads
+--heads 2 --subset-size 0 => --subset-size
+--heads 2 --subset-size 3 => --subset-size
+--heads 2 --subset-size 1000000000 => --subset-size
+--subset-size 2 => --subset-size is for ensembles
+--combine additive => --combine is for ensembles
+--combine magic --heads 2 => magic
+--heads 2 --subsets magic => --subsets: 'magic'
+--subsets random => --heads
+--heads 2 --subsets file:missing.json => missing.json: cannot be read
+--subsets file:nonsense.json => nonsense.json
+--subsets file:unknown.json => "u9" is not an input
+--subsets file:empty.json => there is no subset
+--heads 2 --subset-size 1 --combine additive --folds 3 => --folds
+--heads 2 --subset-size 1 --budget-flash 1 -q => budget
+--heads 2 --subset-size 1 --budget-macs 0 -q => budget
+--budget-flash 1000 => --budget-flash is for ensembles
+--threads 0 => --threads
+--threads 1000000000 => --threads
+--threads -2 => -2
+--seed -1 => -1
+--seed x => --seed
+--solver magic => magic
+--range wide => wide
+--inputs 'nothing*' => nothing*
+--inputs '*' => as input and as output
+--outputs u1 => as input and as output
+--nonsense => --nonsense
+--out m2.tha => --out
+"#;
+
+/// Whole commands, and what the refusal says.
+const COMMANDS: &str = r#"
+tha-train => no command given
+tha-train paint => paint
+tha-train fit => --out
+tha-train fit train.csv => --out
+tha-train fit --out m.tha => DATA
+tha-train fit train.csv --u u.npy --out m.tha => --u
+tha-train fit --y y.npy --out m.tha => --u
+tha-train predict => MODEL
+tha-train predict good.tha --out p.csv => DATA
+tha-train predict good.tha test.csv => --out
+tha-train evaluate good.tha => DATA
+tha-train evaluate good.tha test.csv --threads 0 => --threads
+tha-train analyze --full good.tha test.csv => --ensemble
+tha-train analyze --full good.tha --ensemble heads.tha => DATA
+tha-train analyze --full good.tha --ensemble heads.tha test.csv --measure-zero 1000000000 => --measure-zero
+tha-train inspect => MODEL
+tha-train export good.tha --out code => --to
+tha-train export good.tha --to ada --out code => ada
+tha-train export good.tha --to c => --out
+tha-train tune => DATA
+tha-train tune train.csv --minutes 0 => --minutes
+tha-train tune train.csv --minutes nan => --minutes
+tha-train tune train.csv --minutes=-1 => --minutes
+tha-train tune train.csv --minutes 1e300 => --minutes
+tha-train tune train.csv --trials 0 => --trials
+tha-train tune train.csv --max-memory 0 => memory: 0
+tha-train tune train.csv --max-memory 1000000000 => memory: 1000000000
+tha-train tune train.csv --max-degree 0 => degree
+tha-train tune train.csv --max-degree 1000000000 => degree
+tha-train tune train.csv --max-rank 0 => rank
+tha-train tune train.csv --val-fraction 2 => --val-fraction
+tha-train tune train.csv --folds 1 => --folds
+tha-train completions tcsh5 => tcsh5
+tha-train synth --out x => --kind
+tha-train synth --kind volterra => --out
+tha-train synth --kind fractal --out x => fractal
+tha-train synth --kind volterra --out x --channels 0 => --channels
+tha-train synth --kind volterra --out x --outputs 1000000000 => --outputs
+tha-train synth --kind volterra --out x --memory 0 => --memory
+tha-train synth --kind volterra --out x --degree 0 => --degree
+tha-train synth --kind volterra --out x --degree 99 => --degree
+tha-train synth --kind volterra --out x --rank 0 => --rank
+tha-train synth --kind volterra --out x --samples 0 => --samples
+tha-train synth --kind volterra --out x --samples 1000000000 => --samples
+tha-train synth --kind array --out x --samples 100000000 --channels 10000 => GB
+tha-train synth --kind volterra --out x --rank 1000 --memory 10000 --channels 10000 => GB
+tha-train synth --kind volterra --out x --correlation 1 => --correlation
+tha-train synth --kind volterra --out x --correlation nan => --correlation
+tha-train synth --kind volterra --out x --noise=-1 => --noise
+tha-train synth --kind volterra --out x --noise nan => --noise
+tha-train demo --seed x --out x => --seed
+tha-train demo --threads 0 --out x => --threads
+tha-firmware-sim => no command given
+tha-firmware-sim fly good.tha => fly
+tha-firmware-sim run good.tha => DATA
+tha-firmware-sim run good.tha test.csv --target z80 => z80
+tha-firmware-sim faults good.tha test.csv --trials 0 => --trials
+tha-firmware-sim faults good.tha test.csv --trials 1000000000 => --trials
+tha-firmware-sim faults good.tha test.csv --seed x => --seed
+tha-firmware-sim watch good.tha test.csv --plain --speed 0 => --speed
+tha-firmware-sim watch good.tha test.csv --plain --speed nan => --speed
+tha-firmware-sim soak good.tha --samples x => --samples
+tha-firmware-sim boards --nonsense => --nonsense
+"#;
+
+/// Places that cannot be written to, and what the refusal says. `@fit` and `@analyze` stand for commands that lack them.
+const OUTPUTS: &str = r#"
+@fit --out folder => folder: cannot be written: it is a directory
+@fit --out nowhere/m.tha => nowhere/m.tha: cannot be written
+@fit --out good.tha/m.tha => good.tha/m.tha: cannot be written
+@fit --out m.tha --report folder => folder: cannot be written
+@fit --out m.tha --report nowhere/r.html => nowhere/r.html: cannot be written
+@fit --out m.tha --heads 2 --subset-size 1 --checkpoint good.tha => good.tha
+@fit --out m.tha --report m.tha => m.tha
+@fit --out train.csv => train.csv: cannot be written: it is read
+@fit --out folder/../train.csv => train.csv: cannot be written: it is read
+@fit --out test.csv --val test.csv => test.csv: cannot be written: it is read
+tha-train predict good.tha test.csv --out folder => folder: cannot be written
+tha-train predict good.tha test.csv --out nowhere/p.csv => nowhere/p.csv: cannot be written
+tha-train predict good.tha test.csv --out test.csv => test.csv: cannot be written: it is read
+tha-train predict good.tha test.csv --out good.tha => good.tha: cannot be written: it is read
+@analyze --report folder => folder: cannot be written
+@analyze --report nowhere/r.html => nowhere/r.html: cannot be written
+@analyze --report heads.tha => heads.tha: cannot be written: it is read
+tha-train export good.tha --to c --out good.tha => good.tha: cannot be written
+tha-train export good.tha --to rust --out good.tha/code => good.tha/code: cannot be written
+tha-train synth --kind array --out good.tha => good.tha: cannot be written
+tha-train synth --kind array --out good.tha/data => good.tha/data: cannot be written
+tha-train tune train.csv --trials 2 --out good.tha => good.tha
+tha-train man --out good.tha => good.tha: cannot be written
+tha-train demo --out good.tha => good.tha: cannot be written
+tha-train demo --out good.tha/demo => good.tha/demo: cannot be written
+"#;
 
 #[test]
 fn options() {
@@ -11,146 +176,9 @@ fn options() {
     for (name, text) in [("nonsense.json", "{"), ("unknown.json", "[[\"u9\"]]"), ("empty.json", "[]")] {
         std::fs::write(bench.path(name), text).unwrap();
     }
-    let fit = [
-        ("--memory 0", "--memory"),
-        ("--memory -1", "-1"),
-        ("--memory 1000000000", "--memory"),
-        ("--memory 99999999999999999999", "--memory"),
-        ("--memory 1.5", "1.5"),
-        ("--memory 500", "fewer than the memory of 500"),
-        ("--degree 0", "--degree is 0"),
-        ("--degree 1000000000", "--degree is 1000000000"),
-        ("--max-rank 0", "--max-rank is 0"),
-        ("--max-rank 1000000000", "--max-rank is 1000000000"),
-        ("--tol nan", "--tol is NaN"),
-        ("--tol 2", "--tol is 2"),
-        ("--tol -1", "-1"),
-        ("--ridge nan", "--ridge is NaN"),
-        ("--ridge inf", "--ridge is inf"),
-        ("--ridge=-3", "--ridge is -3"),
-        ("--ridge -3", "-3"),
-        ("--ridge much", "much"),
-        ("--decay 0", "--decay is 0"),
-        ("--decay slow", "slow"),
-        ("--restarts 0", "--restarts is 0"),
-        ("--restarts 1000000000", "--restarts is 1000000000"),
-        ("--val-fraction 0", "--val-fraction"),
-        ("--val-fraction 1", "--val-fraction"),
-        ("--val-fraction 2", "--val-fraction"),
-        ("--val-fraction nan", "--val-fraction"),
-        ("--val-fraction 1e-9", "no sample is left for validation"),
-        ("--folds 0", "--folds"),
-        ("--folds 1", "--folds"),
-        ("--folds 1000000000", "--folds"),
-        ("--folds 900", "--folds"),
-        ("--folds 3 --no-refit", "--no-refit"),
-        ("--folds 3 --val test.csv", "--folds"),
-        ("--folds 3 --val-fraction 0.1", "--folds"),
-        ("--heads 0", "--heads"),
-        ("--heads -1", "-1"),
-        ("--heads 1000000000", "--heads"),
-        ("--heads 2 --subset-size 0", "--subset-size"),
-        ("--heads 2 --subset-size 3", "--subset-size"),
-        ("--heads 2 --subset-size 1000000000", "--subset-size"),
-        ("--subset-size 2", "--subset-size is for ensembles"),
-        ("--combine additive", "--combine is for ensembles"),
-        ("--combine magic --heads 2", "magic"),
-        ("--heads 2 --subsets magic", "--subsets: 'magic'"),
-        ("--subsets random", "--heads"),
-        ("--heads 2 --subsets file:missing.json", "missing.json: cannot be read"),
-        ("--subsets file:nonsense.json", "nonsense.json"),
-        ("--subsets file:unknown.json", "\"u9\" is not an input"),
-        ("--subsets file:empty.json", "there is no subset"),
-        ("--heads 2 --subset-size 1 --combine additive --folds 3", "--folds"),
-        ("--heads 2 --subset-size 1 --budget-flash 1 -q", "budget"),
-        ("--heads 2 --subset-size 1 --budget-macs 0 -q", "budget"),
-        ("--budget-flash 1000", "--budget-flash is for ensembles"),
-        ("--threads 0", "--threads"),
-        ("--threads 1000000000", "--threads"),
-        ("--threads -2", "-2"),
-        ("--seed -1", "-1"),
-        ("--seed x", "--seed"),
-        ("--solver magic", "magic"),
-        ("--range wide", "wide"),
-        ("--inputs 'nothing*'", "nothing*"),
-        ("--inputs '*'", "as input and as output"),
-        ("--outputs u1", "as input and as output"),
-        ("--nonsense", "--nonsense"),
-        ("--out m2.tha", "--out"),
-    ];
-    let mut cases: Vec<(String, &str)> = fit
-        .iter()
-        .map(|(option, word)| (format!("tha-train fit train.csv --out m.tha {option}"), *word))
-        .collect();
-    for (line, word) in [
-        ("tha-train", "no command given"),
-        ("tha-train paint", "paint"),
-        ("tha-train fit", "--out"),
-        ("tha-train fit train.csv", "--out"),
-        ("tha-train fit --out m.tha", "DATA"),
-        ("tha-train fit train.csv --u u.npy --out m.tha", "--u"),
-        ("tha-train fit --y y.npy --out m.tha", "--u"),
-        ("tha-train predict", "MODEL"),
-        ("tha-train predict good.tha --out p.csv", "DATA"),
-        ("tha-train predict good.tha test.csv", "--out"),
-        ("tha-train evaluate good.tha", "DATA"),
-        ("tha-train evaluate good.tha test.csv --threads 0", "--threads"),
-        ("tha-train analyze --full good.tha test.csv", "--ensemble"),
-        ("tha-train analyze --full good.tha --ensemble heads.tha", "DATA"),
-        (
-            "tha-train analyze --full good.tha --ensemble heads.tha test.csv --measure-zero 1000000000",
-            "--measure-zero",
-        ),
-        ("tha-train inspect", "MODEL"),
-        ("tha-train export good.tha --out code", "--to"),
-        ("tha-train export good.tha --to ada --out code", "ada"),
-        ("tha-train export good.tha --to c", "--out"),
-        ("tha-train tune", "DATA"),
-        ("tha-train tune train.csv --minutes 0", "--minutes"),
-        ("tha-train tune train.csv --minutes nan", "--minutes"),
-        ("tha-train tune train.csv --minutes=-1", "--minutes"),
-        ("tha-train tune train.csv --minutes 1e300", "--minutes"),
-        ("tha-train tune train.csv --trials 0", "--trials"),
-        ("tha-train tune train.csv --max-memory 0", "memory: 0"),
-        ("tha-train tune train.csv --max-memory 1000000000", "memory: 1000000000"),
-        ("tha-train tune train.csv --max-degree 0", "degree"),
-        ("tha-train tune train.csv --max-degree 1000000000", "degree"),
-        ("tha-train tune train.csv --max-rank 0", "rank"),
-        ("tha-train tune train.csv --val-fraction 2", "--val-fraction"),
-        ("tha-train tune train.csv --folds 1", "--folds"),
-        ("tha-train completions tcsh5", "tcsh5"),
-        ("tha-train synth --out x", "--kind"),
-        ("tha-train synth --kind volterra", "--out"),
-        ("tha-train synth --kind fractal --out x", "fractal"),
-        ("tha-train synth --kind volterra --out x --channels 0", "--channels"),
-        ("tha-train synth --kind volterra --out x --outputs 1000000000", "--outputs"),
-        ("tha-train synth --kind volterra --out x --memory 0", "--memory"),
-        ("tha-train synth --kind volterra --out x --degree 0", "--degree"),
-        ("tha-train synth --kind volterra --out x --rank 0", "--rank"),
-        ("tha-train synth --kind volterra --out x --samples 0", "--samples"),
-        ("tha-train synth --kind volterra --out x --samples 1000000000", "--samples"),
-        ("tha-train synth --kind array --out x --samples 100000000 --channels 10000", "GB"),
-        ("tha-train synth --kind volterra --out x --rank 1000 --memory 10000 --channels 10000", "GB"),
-        ("tha-train synth --kind volterra --out x --correlation 1", "--correlation"),
-        ("tha-train synth --kind volterra --out x --correlation nan", "--correlation"),
-        ("tha-train synth --kind volterra --out x --noise=-1", "--noise"),
-        ("tha-train synth --kind volterra --out x --noise nan", "--noise"),
-        ("tha-train demo --seed x --out x", "--seed"),
-        ("tha-train demo --threads 0 --out x", "--threads"),
-        ("tha-firmware-sim", "no command given"),
-        ("tha-firmware-sim fly good.tha", "fly"),
-        ("tha-firmware-sim run good.tha", "DATA"),
-        ("tha-firmware-sim run good.tha test.csv --target z80", "z80"),
-        ("tha-firmware-sim faults good.tha test.csv --trials 0", "--trials"),
-        ("tha-firmware-sim faults good.tha test.csv --trials 1000000000", "--trials"),
-        ("tha-firmware-sim faults good.tha test.csv --seed x", "--seed"),
-        ("tha-firmware-sim watch good.tha test.csv --plain --speed 0", "--speed"),
-        ("tha-firmware-sim watch good.tha test.csv --plain --speed nan", "--speed"),
-        ("tha-firmware-sim soak good.tha --samples x", "--samples"),
-        ("tha-firmware-sim boards --nonsense", "--nonsense"),
-    ] {
-        cases.push((line.into(), word));
-    }
+    let fit = |(option, word)| (format!("tha-train fit train.csv --out m.tha {option}"), word);
+    let mut cases: Vec<(String, &str)> = table(FIT).map(fit).collect();
+    cases.extend(table(COMMANDS).map(|(line, word)| (line.to_owned(), word)));
     refused(&bench, &cases);
 }
 
@@ -158,48 +186,11 @@ fn options() {
 fn outputs() {
     let bench = bench();
     std::fs::create_dir(bench.path("folder")).unwrap();
-    let fit = "tha-train fit train.csv --memory 2 --degree 2";
-    let analyze = "tha-train analyze --full good.tha --ensemble heads.tha test.csv";
-    let cases: Vec<(String, &str)> = [
-        (format!("{fit} --out folder"), "folder: cannot be written: it is a directory"),
-        (format!("{fit} --out nowhere/m.tha"), "nowhere/m.tha: cannot be written"),
-        (format!("{fit} --out good.tha/m.tha"), "good.tha/m.tha: cannot be written"),
-        (format!("{fit} --out m.tha --report folder"), "folder: cannot be written"),
-        (format!("{fit} --out m.tha --report nowhere/r.html"), "nowhere/r.html: cannot be written"),
-        (format!("{fit} --out m.tha --heads 2 --subset-size 1 --checkpoint good.tha"), "good.tha"),
-        (format!("{fit} --out m.tha --report m.tha"), "m.tha"),
-        (format!("{fit} --out train.csv"), "train.csv: cannot be written: it is read"),
-        (format!("{fit} --out folder/../train.csv"), "train.csv: cannot be written: it is read"),
-        (format!("{fit} --out test.csv --val test.csv"), "test.csv: cannot be written: it is read"),
-        ("tha-train predict good.tha test.csv --out folder".into(), "folder: cannot be written"),
-        (
-            "tha-train predict good.tha test.csv --out nowhere/p.csv".into(),
-            "nowhere/p.csv: cannot be written",
-        ),
-        (
-            "tha-train predict good.tha test.csv --out test.csv".into(),
-            "test.csv: cannot be written: it is read",
-        ),
-        (
-            "tha-train predict good.tha test.csv --out good.tha".into(),
-            "good.tha: cannot be written: it is read",
-        ),
-        (format!("{analyze} --report folder"), "folder: cannot be written"),
-        (format!("{analyze} --report nowhere/r.html"), "nowhere/r.html: cannot be written"),
-        (format!("{analyze} --report heads.tha"), "heads.tha: cannot be written: it is read"),
-        ("tha-train export good.tha --to c --out good.tha".into(), "good.tha: cannot be written"),
-        (
-            "tha-train export good.tha --to rust --out good.tha/code".into(),
-            "good.tha/code: cannot be written",
-        ),
-        ("tha-train synth --kind array --out good.tha".into(), "good.tha: cannot be written"),
-        ("tha-train synth --kind array --out good.tha/data".into(), "good.tha/data: cannot be written"),
-        ("tha-train tune train.csv --trials 2 --out good.tha".into(), "good.tha"),
-        ("tha-train man --out good.tha".into(), "good.tha: cannot be written"),
-        ("tha-train demo --out good.tha".into(), "good.tha: cannot be written"),
-        ("tha-train demo --out good.tha/demo".into(), "good.tha/demo: cannot be written"),
-    ]
-    .into();
+    let whole = |line: &str| {
+        line.replace("@fit", "tha-train fit train.csv --memory 2 --degree 2")
+            .replace("@analyze", "tha-train analyze --full good.tha --ensemble heads.tha test.csv")
+    };
+    let cases: Vec<(String, &str)> = table(OUTPUTS).map(|(line, word)| (whole(line), word)).collect();
     refused(&bench, &cases);
 }
 

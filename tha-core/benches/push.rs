@@ -4,17 +4,17 @@
 //!
 //! The seconds depend on the machine and its mood; the instructions (valgrind must be installed) do not.
 
+mod shapes;
+
+use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
-use rand::{RngExt, SeedableRng};
+use shapes::{Shape, spec};
 use std::hint::black_box;
 use std::process::Command;
 use std::time::Instant;
-
-use tha_core::build::{Core, Head, InputChannel, ModelSpec, OutputChannel, Provenance};
 use tha_core::{Model, State, push};
 
-/// Heads, inputs of each, p, M, d, rank.
-const SHAPES: [[usize; 6]; 6] = [
+const SHAPES: [Shape; 6] = [
     [8, 3, 8, 4, 3, 2],
     [8, 3, 8, 4, 3, 4],
     [8, 3, 8, 4, 3, 8],
@@ -25,35 +25,8 @@ const SHAPES: [[usize; 6]; 6] = [
 
 type Room = State<16, 256, 512>;
 
-fn model(shape: [usize; 6]) -> Vec<u8> {
-    let [heads, inputs, p, memory, degree, rank] = shape;
-    let mut random = ChaCha8Rng::seed_from_u64(1);
-    let q = inputs * memory + 1;
-    let mut core = |k: usize| {
-        let left = if k == 0 { 1 } else { rank };
-        let right = if k + 1 == degree { 1 } else { rank };
-        Core::new(left, q, right, (0..left * q * right).map(|_| random.random_range(-0.5..0.5)).collect())
-    };
-    let head = |k: usize| {
-        let first = k % (p - inputs + 1);
-        Head::from_cores(
-            (first..first + inputs).collect(),
-            1.0 / heads as f32,
-            (0..degree).map(&mut core).collect(),
-        )
-    };
-    let channel = |c| InputChannel { name: format!("u{c}"), offset: 0.1, gain: 1.5, low: -1.0, high: 1.0 };
-    let spec = ModelSpec {
-        inputs: (0..p).map(channel).collect(),
-        outputs: vec![OutputChannel { name: "y".into(), offset: 0.0, scale: 1.0, residual: 0.0 }],
-        memory,
-        degree,
-        range: Default::default(),
-        non_finite: Default::default(),
-        heads: (0..heads).map(head).collect(),
-        provenance: Provenance::default(),
-    };
-    spec.to_bytes().expect("the shapes are valid")
+fn model(shape: Shape) -> Vec<u8> {
+    spec(shape, &mut ChaCha8Rng::seed_from_u64(1)).to_bytes().expect("the shapes are valid")
 }
 
 fn main() {
@@ -93,7 +66,7 @@ fn main() {
 }
 
 /// Pushes `samples` samples; gives the multiply-accumulates of one.
-fn stream(shape: [usize; 6], samples: usize) -> usize {
+fn stream(shape: Shape, samples: usize) -> usize {
     let bytes = model(shape);
     let mut words = vec![0u32; bytes.len() / 4];
     bytemuck::cast_slice_mut(&mut words).copy_from_slice(&bytes);

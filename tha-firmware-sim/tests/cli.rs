@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 use tempfile::TempDir;
-use tha_train::data::{Dataset, Record, write_csv};
+use tha_train::data::{Dataset, write_csv};
 use tha_train::synth::{Kind, SynthParams, generate};
 
 struct Bench {
@@ -119,16 +119,7 @@ fn an_offset_that_eats_the_digits_of_f32_is_a_failure() {
 fn an_output_that_stands_still_is_judged_by_its_size_and_one_beyond_f32_not_at_all() {
     let bench = Bench::around(0.0, 5.0);
     for (name, value, code) in [("still.csv", 0.25, 0), ("huge.csv", 1e30, 1)] {
-        let names = |letter: char, count: usize| (1..=count).map(|k| format!("{letter}{k}")).collect();
-        let data = Dataset {
-            origin: name.into(),
-            inputs: names('u', 3),
-            outputs: names('y', 2),
-            u: vec![vec![value; 20]; 3],
-            y: vec![vec![0.0; 20]; 2],
-            records: vec![Record { id: String::new(), rows: 0..20 }],
-        };
-        bench.write_data(name, &data);
+        bench.write_data(name, &Dataset::new(name, vec![vec![value; 20]; 3], vec![vec![0.0; 20]; 2]));
         let report = bench.json_and(code, &format!("run m.tha {name}"));
         match code {
             0 => assert!(report["max_rel_error"].as_f64() < Some(1e-5), "{report}"),

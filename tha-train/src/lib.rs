@@ -8,7 +8,7 @@
 //! | data | [`FitParams`] | [`Outcome`]: a [`Model`] and its figures |
 //! | data | [`TuneParams`] | [`Tuning`]: settings for a fit |
 //! | a model and data | [`Model`] | predictions, [`Metrics`], the `.tha` file |
-//! | two models and data | [`Comparison`], [`analyze`] | [`Analysis`]: how far an ensemble is from the full model, and why |
+//! | two models and data | [`Pair`], [`analyze`] | [`Analysis`]: how far an ensemble is from the full model, and why |
 //! | a model | [`export_c`], [`export_rust`], [`html`] | source code, a page |
 //!
 //! Parameters are checked against the data before any work is done. Errors are one line; they name parameters in backticks, as
@@ -16,7 +16,7 @@
 //! give the same bytes for any number of threads.
 //!
 //! ```
-//! use tha_train::{AnalysisParams, Comparison, FitParams, Silent, SynthKind, SynthParams};
+//! use tha_train::{AnalysisParams, FitParams, Pair, Silent, SynthKind, SynthParams};
 //! use tha_train::{analyze, export_rust, generate};
 //!
 //! let data = generate(&SynthParams { samples: 200, ..SynthParams::new(SynthKind::Volterra) })?;
@@ -25,8 +25,8 @@
 //! let heads = params.heads(2).subset_size(1).check(&data.train)?.fit(&data.train, &Silent)?.model;
 //! println!("{} and {}", full.evaluate(&data.test).nrmse, heads.evaluate(&data.test).nrmse);
 //!
-//! let comparison = Comparison::from_models(&full, &heads, &data.test)?;
-//! assert!(analyze(&comparison, &AnalysisParams::default()).failures().is_empty());
+//! let pair = Pair::from_models(&full, &heads, &data.test)?;
+//! assert!(analyze(&pair, &AnalysisParams::default()).failures().is_empty());
 //! assert!(export_rust("plant", full.spec(), &full.to_bytes()?).text.contains("static"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -73,7 +73,7 @@ pub mod synth;
 #[doc(hidden)]
 pub mod tune;
 
-pub use analysis::{Analysis, AnalysisError, AnalysisParams, Setting as Comparison, analyze};
+pub use analysis::{Analysis, AnalysisError, AnalysisParams, Pair, analyze};
 pub use data::{Columns, DataError, Dataset, Record, Source};
 pub use ensemble::{Combine, Strategy, Summary};
 pub use export::{SourceFile, c as export_c, rust as export_rust};

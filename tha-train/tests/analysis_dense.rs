@@ -3,14 +3,14 @@
 mod analysis_common;
 
 use analysis_common::{
-    Sizes, close, coefficients, dense_features, dense_head, dense_mask, dense_matrix, random_setting, weigh,
+    Sizes, close, coefficients, dense_features, dense_head, dense_mask, dense_matrix, random_pair, weigh,
     with_coefficients,
 };
 use nalgebra::DMatrix;
 use tha_train::analysis::kernel::{Kernel, Route};
 use tha_train::analysis::projection::project;
 use tha_train::analysis::spectrum::{lambda_max, lanczos, trace};
-use tha_train::analysis::{AnalysisParams, Setting, analyze, mask};
+use tha_train::analysis::{AnalysisParams, Pair, analyze, mask};
 use tha_train::network::Network;
 
 const SIZES: [Sizes; 4] = [
@@ -20,23 +20,23 @@ const SIZES: [Sizes; 4] = [
     Sizes { inputs: 2, memory: 1, degree: 4, outputs: 2, rows: 50, heads: 1 },
 ];
 
-fn settings() -> impl Iterator<Item = Setting> {
-    (0..20).flat_map(|seed| SIZES.map(|sizes| random_setting(seed, sizes)))
+fn pairs() -> impl Iterator<Item = Pair> {
+    (0..20).flat_map(|seed| SIZES.map(|sizes| random_pair(seed, sizes)))
 }
 
 #[test]
 fn sums_and_norms_of_sections_3_and_4() {
-    for setting in settings() {
-        let analysis = analyze(&setting, &AnalysisParams::default());
-        let (p, q, d, n) = (setting.inputs.len(), setting.full.q(), setting.degree(), setting.x.nrows());
-        let u = dense_features(&setting.x, d);
-        let full = dense_matrix(&setting.full);
+    for pair in pairs() {
+        let analysis = analyze(&pair, &AnalysisParams::default());
+        let (p, q, d, n) = (pair.inputs.len(), pair.full.q(), pair.degree(), pair.x.nrows());
+        let u = dense_features(&pair.x, d);
+        let full = dense_matrix(&pair.full);
         let norm = |m: &DMatrix<f64>| m.norm() / (n as f64).sqrt();
         let (mut coverage, mut ensemble) = (vec![0.0; u.ncols()], DMatrix::zeros(full.nrows(), full.ncols()));
-        for (head, reported) in setting.heads.iter().zip(&analysis.heads) {
+        for (head, reported) in pair.heads.iter().zip(&analysis.heads) {
             let keep = dense_mask(&head.subset, p, q, d);
             coverage.iter_mut().zip(&keep).for_each(|(c, k)| *c += head.weight * k);
-            let trained = dense_head(&setting, head);
+            let trained = dense_head(&pair, head);
             close("support", (weigh(&keep, &trained) - &trained).norm(), 0.0, 1e-12);
             let epsilon = norm(&(&u * (&trained - weigh(&keep, &full))));
             close("epsilon", reported.epsilon, epsilon, 1e-9);
@@ -51,22 +51,22 @@ fn sums_and_norms_of_sections_3_and_4() {
         close("error", analysis.error, norm(&(&u * (&ensemble - &full))), 1e-9);
         let gram = u.transpose() * &u / n as f64;
         close("lambda", analysis.lambda_max, gram.clone().symmetric_eigen().eigenvalues.max(), 1e-9);
-        close("trace", trace(&setting.x, d), gram.trace(), 1e-12);
+        close("trace", trace(&pair.x, d), gram.trace(), 1e-12);
         assert!(analysis.lambda_exact && analysis.convex && analysis.identity_gap < 1e-12);
         assert!(analysis.failures().is_empty(), "{:?}", analysis.failures());
     }
 }
 
 /// An orthonormal basis of the tangent space from the Jacobian of the cores.
-fn tangent_basis(train: &Network) -> DMatrix<f64> {
-    let start = coefficients(train);
+fn tangent_basis(network: &Network) -> DMatrix<f64> {
+    let start = coefficients(network);
     let columns: Vec<_> = (0..start.len())
         .map(|at| {
             // The map is linear in each coefficient: the difference is the derivative.
             let with = |value: f64| {
                 let mut moved = start.clone();
                 moved[at] = value;
-                nalgebra::DVector::from_vec(with_coefficients(train, &moved).to_dense())
+                nalgebra::DVector::from_vec(with_coefficients(network, &moved).to_dense())
             };
             // The space does not depend on the length of a direction; the number of digits does.
             (with(1.0) - with(0.0)).normalize()
@@ -83,14 +83,14 @@ fn tangent_basis(train: &Network) -> DMatrix<f64> {
 
 #[test]
 fn correlation_tangent_space_and_residual_split() {
-    for setting in settings() {
-        let analysis = analyze(&setting, &AnalysisParams { measure_zero: 5, ..AnalysisParams::default() });
-        let (p, d, n) = (setting.inputs.len(), setting.degree(), setting.x.nrows() as f64);
-        let full = setting.full.evaluate(&setting.x);
-        for (head, reported) in setting.heads.iter().zip(&analysis.heads) {
-            let x = head.features(&setting.x, p);
+    for pair in pairs() {
+        let analysis = analyze(&pair, &AnalysisParams { measure_zero: 5, ..AnalysisParams::default() });
+        let (p, d, n) = (pair.inputs.len(), pair.degree(), pair.x.nrows() as f64);
+        let full = pair.full.evaluate(&pair.x);
+        for (head, reported) in pair.heads.iter().zip(&analysis.heads) {
+            let x = head.features(&pair.x, p);
             let u = dense_features(&x, d);
-            let truncated = mask::restrict(&setting.full, &head.subset, p);
+            let truncated = mask::restrict(&pair.full, &head.subset, p);
             let omitted = &full - &u * dense_matrix(&truncated);
             let c = u.transpose() * &omitted;
             // Rounding of the predictions, summed over the rows, is what remains where nothing is omitted.
@@ -109,10 +109,10 @@ fn correlation_tangent_space_and_residual_split() {
             );
             assert!(reported.tangent_norm <= reported.correlation_norm * (1.0 + 1e-9) + 1e-9);
 
-            let start = &setting.y - &u * dense_matrix(&projected);
+            let start = &pair.y - &u * dense_matrix(&projected);
             close("R_0", reported.residual.total, start.norm() / n.sqrt(), 1e-9);
             close("omitted", reported.residual.omitted, omitted.norm() / n.sqrt(), 1e-8);
-            close("noise", reported.residual.noise, (&setting.y - &full).norm() / n.sqrt(), 1e-9);
+            close("noise", reported.residual.noise, (&pair.y - &full).norm() / n.sqrt(), 1e-9);
             assert!(reported.residual.gap < 1e-12);
             let trial = reported.measure_zero.expect("asked for");
             assert!(trial.orthogonal == 0 && trial.smallest > 1e-6 && trial.mean <= 1.0 + 1e-12, "{trial:?}");
@@ -122,13 +122,13 @@ fn correlation_tangent_space_and_residual_split() {
 
 #[test]
 fn steps_realise_what_theorem_5_predicts() {
-    for setting in settings() {
-        let analysis = analyze(&setting, &AnalysisParams::default());
-        let (p, d, n) = (setting.inputs.len(), setting.degree(), setting.x.nrows() as f64);
-        for (head, reported) in setting.heads.iter().zip(&analysis.heads) {
-            let x = head.features(&setting.x, p);
-            let (u, y) = (dense_features(&x, d), &setting.y);
-            let start = project(&mask::restrict(&setting.full, &head.subset, p), &head.ranks);
+    for pair in pairs() {
+        let analysis = analyze(&pair, &AnalysisParams::default());
+        let (p, d, n) = (pair.inputs.len(), pair.degree(), pair.x.nrows() as f64);
+        for (head, reported) in pair.heads.iter().zip(&analysis.heads) {
+            let x = head.features(&pair.x, p);
+            let (u, y) = (dense_features(&x, d), &pair.y);
+            let start = project(&mask::restrict(&pair.full, &head.subset, p), &head.ranks);
             let residual = y - &u * dense_matrix(&start);
             // The best of all cores, by projection on the range of each dense local design matrix.
             let mut best: f64 = 0.0;
@@ -175,24 +175,24 @@ fn steps_realise_what_theorem_5_predicts() {
 fn both_routes_of_the_kernel_agree_with_a_dense_eigenvalue() {
     let sizes = Sizes { inputs: 4, memory: 2, degree: 3, outputs: 2, rows: 500, heads: 1 };
     for seed in 0..3 {
-        let setting = random_setting(seed, sizes);
-        let dense = (&setting.x * setting.x.transpose()).map(|v| v.powi(3) / 500.0);
+        let pair = random_pair(seed, sizes);
+        let dense = (&pair.x * pair.x.transpose()).map(|v| v.powi(3) / 500.0);
         let expected = dense.symmetric_eigen().eigenvalues.max();
         for route in [Route::Rows, Route::Monomials] {
-            let kernel = Kernel::by(&setting.x, 3, route);
+            let kernel = Kernel::by(&pair.x, 3, route);
             let found = lanczos(&kernel, 500).expect("settles");
             close("lambda_max", found.value, expected, 1e-9);
             close(
                 "||U^T Y||",
-                kernel.correlation_square(&setting.y).sqrt(),
+                kernel.correlation_square(&pair.y).sqrt(),
                 {
-                    let u = dense_features(&setting.x, 3);
-                    (u.transpose() * &setting.y).norm()
+                    let u = dense_features(&pair.x, 3);
+                    (u.transpose() * &pair.y).norm()
                 },
                 1e-10,
             );
         }
-        let bound = lambda_max(&setting.x, 3, 0.0);
+        let bound = lambda_max(&pair.x, 3, 0.0);
         assert!(!bound.exact && bound.value >= expected, "the trace bounds the eigenvalue");
     }
 }
@@ -200,6 +200,6 @@ fn both_routes_of_the_kernel_agree_with_a_dense_eigenvalue() {
 #[test]
 fn coverage_counts_pairs_of_inputs() {
     let heads: [(&[usize], f64); 2] = [(&[0, 1], 0.25), (&[1, 2], 0.75)];
-    let coverage = mask::coverage(heads.into_iter(), 3);
+    let coverage = mask::coverage(heads.into_iter(), 3, 1);
     assert_eq!(coverage.as_slice(), [0.25, 0.25, 0.0, 0.25, 1.0, 0.75, 0.0, 0.75, 0.75]);
 }

@@ -6,7 +6,7 @@ use analysis_common::{draw, random_network};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use tha_core::RangePolicy;
-use tha_train::analysis::{AnalysisError, AnalysisParams, Setting, analyze};
+use tha_train::analysis::{AnalysisError, AnalysisParams, Pair, analyze};
 use tha_train::data::{Dataset, Record};
 use tha_train::model::{Frame, HeadPart, Model};
 use tha_train::stage::{InputMap, OutputMap, Scaling};
@@ -46,7 +46,7 @@ fn model(seed: u64, data: &Dataset, subsets: &[(&[usize], f64)], degree: usize) 
             .map(|_| OutputMap { offset: number(-5.0, 5.0), scale: number(0.2, 4.0) })
             .collect(),
     };
-    let trains: Vec<_> = subsets
+    let networks: Vec<_> = subsets
         .iter()
         .map(|(subset, _)| {
             random_network(data.y.len(), subset.len() * MEMORY + 1, &vec![2; degree - 1], &mut rng)
@@ -54,8 +54,12 @@ fn model(seed: u64, data: &Dataset, subsets: &[(&[usize], f64)], degree: usize) 
         .collect();
     let heads: Vec<_> = subsets
         .iter()
-        .zip(&trains)
-        .map(|((subset, weight), train)| HeadPart { inputs: subset.to_vec(), weight: *weight, train })
+        .zip(&networks)
+        .map(|((subset, weight), network)| HeadPart {
+            inputs: subset.to_vec(),
+            weight: *weight,
+            train: network,
+        })
         .collect();
     let frame = Frame {
         data,
@@ -80,13 +84,13 @@ fn standardisation_order_and_offsets_do_not_matter() {
         let full = model(seed, &ours, &[(&[0, 1, 2], 1.0)], DEGREE);
         let heads: [(&[usize], f64); 2] = [(&[0, 1], weights[0]), (&[2], weights[1])];
         let ensemble = model(seed + 10, &theirs, &heads, DEGREE);
-        let setting = Setting::from_models(&full, &ensemble, &ours).unwrap();
-        assert!(setting.conversion_gap.unwrap() < 1e-12, "{:?}", setting.conversion_gap);
-        assert_eq!(setting.heads[0].subset, [0, 2], "c and a");
-        assert_eq!(setting.heads[1].subset, [1], "b");
-        assert_eq!(setting.heads[0].ranks, [2, 2], "the constant does not count");
+        let pair = Pair::from_models(&full, &ensemble, &ours).unwrap();
+        assert!(pair.conversion_gap.unwrap() < 1e-12, "{:?}", pair.conversion_gap);
+        assert_eq!(pair.heads[0].subset, [0, 2], "c and a");
+        assert_eq!(pair.heads[1].subset, [1], "b");
+        assert_eq!(pair.heads[0].ranks, [2, 2], "the constant does not count");
 
-        let analysis = analyze(&setting, &AnalysisParams::default());
+        let analysis = analyze(&pair, &AnalysisParams::default());
         assert!(analysis.failures().is_empty() && analysis.convex == convex);
         // Physical units, straight from the files.
         let rows = ours.scored_rows(MEMORY);
@@ -100,7 +104,7 @@ fn standardisation_order_and_offsets_do_not_matter() {
 fn models_that_do_not_belong_together_are_refused() {
     let ours = data(1, &["a", "b"], &["y"]);
     let full = model(1, &ours, &[(&[0, 1], 1.0)], DEGREE);
-    let refusal = |ensemble: &Model| Setting::from_models(&full, ensemble, &ours).unwrap_err();
+    let refusal = |ensemble: &Model| Pair::from_models(&full, ensemble, &ours).unwrap_err();
     let other = data(1, &["a", "c"], &["y"]);
     let stranger = refusal(&model(1, &other, &[(&[0, 1], 1.0)], DEGREE));
     assert_eq!(stranger, AnalysisError::Channel { kind: "input", name: "c".into() });

@@ -2,7 +2,7 @@
 
 mod analysis_common;
 
-use analysis_common::{Sizes, random_setting};
+use analysis_common::{Sizes, random_pair};
 use proptest::prelude::*;
 use tha_train::analysis::{AnalysisParams, analyze};
 
@@ -24,8 +24,8 @@ proptest! {
 
     #[test]
     fn identity_and_bounds(seed in any::<u64>(), sizes in sizes()) {
-        let setting = random_setting(seed, sizes);
-        let analysis = analyze(&setting, &AnalysisParams { steps: false, ..AnalysisParams::default() });
+        let pair = random_pair(seed, sizes);
+        let analysis = analyze(&pair, &AnalysisParams { steps: false, ..AnalysisParams::default() });
         prop_assert!(analysis.identity_gap < 1e-9, "{}", analysis.identity_gap);
         prop_assert_eq!(analysis.theorem2.holds, Some(true));
         prop_assert_eq!(analysis.theorem3.holds, Some(true));
@@ -38,9 +38,9 @@ proptest! {
         sizes in sizes(),
         weights in prop::collection::vec(-2.0..2.0f64, 8),
     ) {
-        let mut setting = random_setting(seed, sizes);
-        setting.heads.iter_mut().zip(weights).for_each(|(head, weight)| head.weight = weight);
-        let analysis = analyze(&setting, &AnalysisParams { steps: false, ..AnalysisParams::default() });
+        let mut pair = random_pair(seed, sizes);
+        pair.heads.iter_mut().zip(weights).for_each(|(head, weight)| head.weight = weight);
+        let analysis = analyze(&pair, &AnalysisParams { steps: false, ..AnalysisParams::default() });
         prop_assert!(analysis.identity_gap < 1e-9);
         prop_assert!(!analysis.convex);
         prop_assert_eq!((analysis.theorem2.rhs, analysis.theorem2.holds), (None, None));

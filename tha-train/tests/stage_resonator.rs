@@ -2,8 +2,10 @@
 //! lags.
 
 use nalgebra::DMatrix;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use tha_train::Silent;
-use tha_train::data::{Dataset, Record, Split};
+use tha_train::data::{Dataset, Split};
 use tha_train::metrics::Metrics;
 use tha_train::solve::{Problem, SolveParams, choose, fit};
 use tha_train::stage::{Basis, Beyond, Scaling, Stage, resonances};
@@ -12,21 +14,16 @@ use tha_train::stage::{Basis, Beyond, Scaling, Stage, resonances};
 const MODULUS: f64 = 0.98;
 
 /// Linear poles 0.98 exp(+-0.35 i), excited by uniform noise: y(t) = b y(t-1) - m2 y(t-2) + 0.1 u(t) - cubic y(t-1)^3.
-fn resonator(samples: usize, cubic: f64, mut state: u64) -> Dataset {
+fn resonator(samples: usize, cubic: f64, seed: u64) -> Dataset {
     let (modulus, angle) = (MODULUS, 0.35_f64);
     let (b, m2) = (2.0 * modulus * angle.cos(), modulus * modulus);
-    let mut draw = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 11) as f64 / (1u64 << 52) as f64 - 1.0
-    };
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
     let (mut u, mut y) = (Vec::new(), vec![0.0, 0.0]);
     for t in 0..samples {
-        u.push(draw());
+        u.push(random.random_range(-1.0..1.0));
         y.push(b * y[t + 1] - m2 * y[t] + 0.1 * u[t] - cubic * y[t + 1].powi(3));
     }
-    let records = vec![Record { id: String::new(), rows: 0..samples }];
-    let (inputs, outputs) = (vec!["u1".into()], vec!["y1".into()]);
-    Dataset { origin: "resonator".into(), inputs, outputs, u: vec![u], y: vec![y[2..].to_vec()], records }
+    Dataset::new("resonator", vec![u], vec![y[2..].to_vec()])
 }
 
 /// NRMSE on other rows of one network behind a basis.

@@ -23,6 +23,11 @@ pub fn contents(folder: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
     found
 }
 
+/// The lines of a table, each split at ` => `.
+pub fn table(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.trim().lines().map(|line| line.split_once(" => ").unwrap_or_else(|| panic!("no arrow: {line}")))
+}
+
 /// Runs commands that must be refused; the word is what the line must have.
 pub fn refused(bench: &Bench, cases: &[(String, &str)]) {
     let before = contents(&bench.path(""));

@@ -2,7 +2,7 @@
 
 use crate::study::{Plan, Row};
 use std::fmt::Write;
-use tha_train::report::{Lines, SERIES, Series, dark_rules, lines};
+use tha_train::report::{Lines, SERIES, Series, lines, standalone};
 
 /// Something of a row.
 type Value = fn(&Row) -> f64;
@@ -22,27 +22,14 @@ fn name((heads, size): (usize, usize)) -> String {
 }
 
 /// File names and SVG texts of the plots.
-#[must_use]
 pub fn plots(plan: &Plan, rows: &[Row]) -> Vec<(String, String)> {
     let over = |ensemble: (usize, usize), value: &dyn Fn(&Row) -> f64| -> Vec<(f64, f64)> {
         plan.correlations.iter().map(|&c| (c, mean(rows, c, ensemble, value))).collect()
     };
     let plot = |y: &str, series: Vec<Series>, log: bool| {
         let series = series.into_iter().map(|s| Series { dots: true, ..s }).collect();
-        let svg = lines(Lines {
-            size: (760, 360),
-            x: "correlation between inputs",
-            y,
-            series,
-            band: None,
-            stems: false,
-            log,
-        });
-        // By itself, not inside a page: the style that turns it dark goes into it.
-        match svg.find('>') {
-            Some(end) => format!("{}<style>{}</style>{}", &svg[..=end], dark_rules(), &svg[end + 1..]),
-            None => svg,
-        }
+        let plot = Lines::new("correlation between inputs", y, series);
+        standalone(&lines(Lines { size: (760, 360), log, ..plot }))
     };
     let reference = plan.ensembles.get(1).or(plan.ensembles.first()).copied().unwrap_or((1, 1));
     let parts: [(&str, Value); 5] = [
@@ -70,7 +57,6 @@ pub fn plots(plan: &Plan, rows: &[Row]) -> Vec<(String, String)> {
 }
 
 /// The page.
-#[must_use]
 pub fn markdown(plan: &Plan, rows: &[Row]) -> String {
     let mut text = format!(
         "# Baking, measured\n\n\

@@ -6,9 +6,9 @@
 //! the full model's prediction, so that systems can be averaged. `cargo run --release -p tha-train --example baking`
 //! runs it and writes `docs/baking.md`.
 
-use tha_train::analysis::{self, Analysis, Setting};
-use tha_train::fit::FitError;
-use tha_train::synth::{self, Kind, SynthError};
+use std::error::Error;
+use tha_train::analysis::{AnalysisParams, Pair, analyze};
+use tha_train::synth::{self, Kind};
 use tha_train::{FitParams, Silent};
 
 /// What is varied, and the system it is tried on.
@@ -82,22 +82,8 @@ pub struct Row {
     pub bounds_hold: bool,
 }
 
-/// Why the study stopped.
-#[derive(Debug, thiserror::Error)]
-pub enum StudyError {
-    /// The plan asks for data that cannot be made.
-    #[error(transparent)]
-    Synth(#[from] SynthError),
-    /// A fit failed.
-    #[error(transparent)]
-    Fit(#[from] FitError),
-    /// Models that cannot be compared.
-    #[error(transparent)]
-    Analysis(#[from] analysis::AnalysisError),
-}
-
 /// Runs a plan; `progress` is told about every row.
-pub fn run(plan: &Plan, mut progress: impl FnMut(&Row)) -> Result<Vec<Row>, StudyError> {
+pub fn run(plan: &Plan, mut progress: impl FnMut(&Row)) -> Result<Vec<Row>, Box<dyn Error>> {
     let mut rows = Vec::new();
     let params = FitParams::new().memory(plan.memory).degree(plan.degree).max_rank(plan.rank + 1);
     for &correlation in &plan.correlations {
@@ -117,41 +103,30 @@ pub fn run(plan: &Plan, mut progress: impl FnMut(&Row)) -> Result<Vec<Row>, Stud
             for &(heads, size) in &plan.ensembles {
                 let wanted = params.clone().heads(heads).subset_size(size).restarts(12);
                 let model = wanted.check(&data.train)?.fit(&data.train, &Silent)?.model;
-                let setting = Setting::from_models(&full, &model, &data.train)?;
-                let a = analysis::analyze(
-                    &setting,
-                    &analysis::AnalysisParams { steps: false, ..analysis::AnalysisParams::default() },
-                );
-                let unit = setting.full.evaluate(&setting.x).norm() / (setting.x.nrows() as f64).sqrt();
-                let row = Row {
+                let pair = Pair::from_models(&full, &model, &data.train)?;
+                let a = analyze(&pair, &AnalysisParams { steps: false, ..AnalysisParams::default() });
+                let unit = pair.full.evaluate(&pair.x).norm() / (pair.x.nrows() as f64).sqrt();
+                let baking = a.heads.iter().filter(|head| head.incentive).count() as f64;
+                rows.push(Row {
+                    correlation,
+                    heads,
+                    size,
+                    seed,
+                    error: a.error / unit,
+                    bias: a.bias / unit,
+                    bake: a.bake / unit,
+                    align: a.align / (unit * unit),
+                    triangle: a.theorem2.rhs.unwrap_or(f64::NAN) / unit,
+                    improved: a.theorem3.rhs.unwrap_or(f64::NAN).max(0.0).sqrt() / unit,
+                    incentive: baking / a.heads.len().max(1) as f64,
                     test_full: full.evaluate(&data.test).relative_residual,
                     test_ensemble: model.evaluate(&data.test).relative_residual,
-                    ..row(&a, unit, correlation, heads, size, seed)
-                };
-                progress(&row);
-                rows.push(row);
+                    identity_gap: a.identity_gap,
+                    bounds_hold: a.theorem2.holds == Some(true) && a.theorem3.holds == Some(true),
+                });
+                progress(&rows[rows.len() - 1]);
             }
         }
     }
     Ok(rows)
-}
-
-fn row(a: &Analysis, unit: f64, correlation: f64, heads: usize, size: usize, seed: u64) -> Row {
-    Row {
-        correlation,
-        heads,
-        size,
-        seed,
-        error: a.error / unit,
-        bias: a.bias / unit,
-        bake: a.bake / unit,
-        align: a.align / (unit * unit),
-        triangle: a.theorem2.rhs.unwrap_or(f64::NAN) / unit,
-        improved: a.theorem3.rhs.unwrap_or(f64::NAN).max(0.0).sqrt() / unit,
-        incentive: a.heads.iter().filter(|head| head.incentive).count() as f64 / a.heads.len().max(1) as f64,
-        test_full: f64::NAN,
-        test_ensemble: f64::NAN,
-        identity_gap: a.identity_gap,
-        bounds_hold: a.theorem2.holds == Some(true) && a.theorem3.holds == Some(true),
-    }
 }

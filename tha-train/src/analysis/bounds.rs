@@ -19,11 +19,10 @@ pub struct Bound {
     pub holds: Option<bool>,
 }
 
-/// Rounding that is forgiven, relative to the terms of the bound.
+/// A bound counts as kept up to this rounding error, relative to its terms.
 const ROUNDING: f64 = 1e-9;
 
 /// sum_k w_k eps_k^2, times sum w; `None` for weights that are not convex.
-#[must_use]
 pub fn aggregated_gap(weights: &[f64], gaps: &[f64]) -> Option<f64> {
     let sum: f64 = weights.iter().sum();
     let convex = (sum - 1.0).abs() < super::CONVEX && weights.iter().all(|w| *w >= 0.0);
@@ -31,14 +30,12 @@ pub fn aggregated_gap(weights: &[f64], gaps: &[f64]) -> Option<f64> {
 }
 
 /// Theorem 2, from the error, lambda_max(G), ||T||_F and the aggregated gap.
-#[must_use]
 pub fn theorem2(error: f64, lambda_max: f64, tail_norm: f64, gap: Option<f64>) -> Bound {
     let rhs = gap.map(|gap| lambda_max.sqrt() * tail_norm + gap.sqrt());
     Bound { lhs: error, rhs, holds: rhs.map(|rhs| error <= rhs * (1.0 + ROUNDING)) }
 }
 
 /// Theorem 3, from the squared error, ||bias||^2, the aggregated gap and the alignment.
-#[must_use]
 pub fn theorem3(error_square: f64, bias_square: f64, gap: Option<f64>, align: f64) -> Bound {
     let rhs = gap.map(|gap| bias_square + gap - 2.0 * align);
     let scale = bias_square + gap.unwrap_or(0.0) + 2.0 * align.abs();

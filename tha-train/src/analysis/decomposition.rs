@@ -7,7 +7,7 @@
 //!
 //! for any weights. Norms and inner products are the empirical ones, divided by N.
 
-use super::Setting;
+use super::Pair;
 use super::mask::restrict;
 use nalgebra::DMatrix;
 
@@ -28,16 +28,15 @@ pub struct Decomposition {
 
 impl Decomposition {
     /// Evaluates both models, head by head.
-    #[must_use]
-    pub fn new(setting: &Setting) -> Self {
-        let full = setting.full.evaluate(&setting.x);
+    pub fn new(pair: &Pair) -> Self {
+        let full = pair.full.evaluate(&pair.x);
         let zero = DMatrix::zeros(full.nrows(), full.ncols());
         let (mut ensemble, mut truncated, mut bake) = (zero.clone(), zero.clone(), zero);
-        let mut gaps = Vec::with_capacity(setting.heads.len());
-        for head in &setting.heads {
-            let x = head.features(&setting.x, setting.inputs.len());
-            let trained = head.train.evaluate(&x);
-            let cut = restrict(&setting.full, &head.subset, setting.inputs.len()).evaluate(&x);
+        let mut gaps = Vec::with_capacity(pair.heads.len());
+        for head in &pair.heads {
+            let x = head.features(&pair.x, pair.inputs.len());
+            let trained = head.network.evaluate(&x);
+            let cut = restrict(&pair.full, &head.subset, pair.inputs.len()).evaluate(&x);
             let difference = &trained - &cut;
             gaps.push(square(&difference).sqrt());
             ensemble += trained * head.weight;
@@ -48,19 +47,16 @@ impl Decomposition {
     }
 
     /// ||Y_THA - Y_full||^2, from the predictions themselves.
-    #[must_use]
     pub fn error_square(&self) -> f64 {
         square(&(&self.ensemble - &self.full))
     }
 
     /// Baking alignment C_Align.
-    #[must_use]
     pub fn align(&self) -> f64 {
         -inner(&self.bake, &self.bias)
     }
 
     /// The right-hand side of Theorem 1.
-    #[must_use]
     pub fn right_side(&self) -> f64 {
         square(&self.bias) + square(&self.bake) - 2.0 * self.align()
     }

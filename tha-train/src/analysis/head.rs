@@ -11,7 +11,7 @@ use super::mask::restrict;
 use super::projection::project;
 use super::step::{Decrease, single_core, two_cores};
 use super::tangent::{MeasureZero, ORTHOGONAL, Tangent, measure_zero};
-use super::{AnalysisParams, Part, Setting};
+use super::{AnalysisParams, Pair, Part};
 use nalgebra::DMatrix;
 use serde::Serialize;
 
@@ -62,25 +62,24 @@ pub struct ResidualSplit {
 }
 
 /// Analyses one head, given the full model's prediction.
-#[must_use]
 pub fn analyze_head(
-    setting: &Setting,
+    pair: &Pair,
     head: &Part,
     epsilon: f64,
     full: &DMatrix<f64>,
     options: &AnalysisParams,
 ) -> HeadAnalysis {
-    let inputs = setting.inputs.len();
-    let x = head.features(&setting.x, inputs);
-    let truncated = restrict(&setting.full, &head.subset, inputs);
+    let inputs = pair.inputs.len();
+    let x = head.features(&pair.x, inputs);
+    let truncated = restrict(&pair.full, &head.subset, inputs);
     let seen = truncated.evaluate(&x);
     let projected = project(&truncated, &head.ranks);
     let at_projection = projected.evaluate(&x);
 
     let omitted = full - &seen;
-    let noise = &setting.y - full;
+    let noise = &pair.y - full;
     let missed = &seen - &at_projection;
-    let start = &setting.y - at_projection;
+    let start = &pair.y - at_projection;
     let total = norm(&start);
     let residual = ResidualSplit {
         total,
@@ -90,23 +89,23 @@ pub fn analyze_head(
         gap: norm(&(&start - noise - &omitted - missed)) / total.max(f64::MIN_POSITIVE),
     };
 
-    let correlation_norm = Kernel::new(&x, setting.degree()).correlation_square(&omitted).sqrt();
+    let correlation_norm = Kernel::new(&x, pair.degree()).correlation_square(&omitted).sqrt();
     let zero = projected.norm() == 0.0;
     let tangent = Tangent::at(&projected);
     // At zero there is no tangent space of positive rank.
     let tangent_norm = if zero { 0.0 } else { tangent.norm(&x, &omitted) };
     // The least correlation that is more than rounding: sqrt(N) is the norm of the constant feature's column.
-    let floor = 1e-12 * setting.x.nrows() as f64 * norm(full).max(f64::MIN_POSITIVE);
+    let floor = 1e-12 * pair.x.nrows() as f64 * norm(full).max(f64::MIN_POSITIVE);
     let trial = (options.measure_zero > 0 && !zero)
         .then(|| measure_zero(&tangent, &x, options.measure_zero, options.seed));
     let (als, mals) = if zero || !options.steps {
         (None, None)
     } else {
         let cap = head.ranks.first().copied().unwrap_or(1);
-        (single_core(&projected, &x, &setting.y), two_cores(&projected, &x, &setting.y, cap))
+        (single_core(&projected, &x, &pair.y), two_cores(&projected, &x, &pair.y, cap))
     };
     HeadAnalysis {
-        inputs: head.subset.iter().map(|&i| setting.inputs[i].clone()).collect(),
+        inputs: head.subset.iter().map(|&i| pair.inputs[i].clone()).collect(),
         ranks: head.ranks.clone(),
         weight: head.weight,
         epsilon,

@@ -39,33 +39,28 @@ pub struct Kernel<'a> {
 
 impl<'a> Kernel<'a> {
     /// The kernel of rows `x`, by the cheaper route.
-    #[must_use]
     pub fn new(x: &'a DMatrix<f64>, degree: usize) -> Self {
         let (by_rows, by_monomials) = costs(x.nrows(), x.ncols(), degree);
         Self { x, degree, route: if by_monomials < by_rows { Route::Monomials } else { Route::Rows } }
     }
 
     /// The kernel by a given route.
-    #[must_use]
     pub fn by(x: &'a DMatrix<f64>, degree: usize, route: Route) -> Self {
         Self { x, degree, route }
     }
 
     /// The route taken.
-    #[must_use]
     pub fn route(&self) -> Route {
         self.route
     }
 
     /// Multiplications of one product, about.
-    #[must_use]
     pub fn cost(&self) -> f64 {
         let (by_rows, by_monomials) = costs(self.x.nrows(), self.x.ncols(), self.degree);
         if self.route == Route::Rows { by_rows } else { by_monomials }
     }
 
     /// Size of the vectors that the kernel is applied to: N, or the number of monomials.
-    #[must_use]
     pub fn dimension(&self) -> usize {
         match self.route {
             Route::Rows => self.x.nrows(),
@@ -74,7 +69,6 @@ impl<'a> Kernel<'a> {
     }
 
     /// U U^T v by rows, U^T U v by monomials: the same eigenvalues but for zeros.
-    #[must_use]
     pub fn operator(&self) -> Operator<'_> {
         match self.route {
             Route::Rows => {
@@ -131,7 +125,6 @@ impl<'a> Kernel<'a> {
     }
 
     /// ||U^T R||_F^2 = sum over s, t of (r_s . r_t)(x_s . x_t)^d, for R of N x l.
-    #[must_use]
     pub fn correlation_square(&self, r: &DMatrix<f64>) -> f64 {
         if self.route == Route::Monomials {
             let monomials = Monomials::new(self.x.ncols(), self.degree);

@@ -13,7 +13,7 @@
 //! | [`tangent`] | tangent space, Theorem 4, Lemma 2, Proposition 1 |
 //! | [`step`] | Theorem 5 |
 //! | [`head`] | Lemma 1, and all of the above for one head |
-//! | [`setting`] | both models in one coordinate system |
+//! | [`pair`] | both models in one coordinate system |
 //!
 //! **Units.** Everything is in the full model's standardised coordinates: norms of coefficients and lambda_max have no
 //! meaning otherwise. The errors per output are also given in physical units ([`OutputAnalysis`]). Nothing of size
@@ -26,8 +26,8 @@ pub mod head;
 pub mod kernel;
 pub mod mask;
 mod monomials;
+pub mod pair;
 pub mod projection;
-pub mod setting;
 pub mod spectrum;
 pub mod step;
 pub mod tail;
@@ -37,7 +37,7 @@ pub use bounds::Bound;
 pub use decomposition::Decomposition;
 pub use error::AnalysisError;
 pub use head::HeadAnalysis;
-pub use setting::{Part, Setting};
+pub use pair::{Pair, Part};
 
 use decomposition::{norm, square};
 use serde::Serialize;
@@ -139,7 +139,6 @@ pub struct Analysis {
 
 impl Analysis {
     /// What did not hold, in words; empty when all is well.
-    #[must_use]
     pub fn failures(&self) -> Vec<String> {
         let mut failures = Vec::new();
         if self.identity_gap.is_nan() || self.identity_gap > IDENTITY {
@@ -154,43 +153,41 @@ impl Analysis {
     }
 
     /// True where the truncated ensemble is farther from the full model than the trained one.
-    #[must_use]
     pub fn baking_helps(&self) -> bool {
         self.bias > self.error
     }
 }
 
 /// Computes everything.
-#[must_use]
-pub fn analyze(setting: &Setting, options: &AnalysisParams) -> Analysis {
-    let parts = Decomposition::new(setting);
+pub fn analyze(pair: &Pair, options: &AnalysisParams) -> Analysis {
+    let parts = Decomposition::new(pair);
     let (error_square, right) = (parts.error_square(), parts.right_side());
     let (bias_square, bake_square, align) = (square(&parts.bias), square(&parts.bake), parts.align());
     let largest = error_square.max(bias_square).max(bake_square).max(f64::MIN_POSITIVE);
-    let spectrum = spectrum::lambda_max(&setting.x, setting.degree(), options.product_limit);
-    let tail_norm = tail::tail_norm(&setting.full, &setting.heads, setting.inputs.len());
-    let weights: Vec<f64> = setting.heads.iter().map(|head| head.weight).collect();
+    let spectrum = spectrum::lambda_max(&pair.x, pair.degree(), options.product_limit);
+    let tail_norm = tail::tail_norm(&pair.full, &pair.heads, pair.inputs.len());
+    let weights: Vec<f64> = pair.heads.iter().map(|head| head.weight).collect();
     let gap = bounds::aggregated_gap(&weights, &parts.gaps);
     let error = error_square.sqrt();
     let rms = |matrix: &nalgebra::DMatrix<f64>, j: usize| {
-        (matrix.column(j).norm_squared() / matrix.nrows() as f64).sqrt() * setting.scales[j]
+        (matrix.column(j).norm_squared() / matrix.nrows() as f64).sqrt() * pair.scales[j]
     };
     let difference = &parts.ensemble - &parts.full;
-    let outputs = setting.outputs.iter().enumerate().map(|(j, name)| OutputAnalysis {
+    let outputs = pair.outputs.iter().enumerate().map(|(j, name)| OutputAnalysis {
         name: name.clone(),
-        scale: setting.scales[j],
+        scale: pair.scales[j],
         error: rms(&difference, j),
         bias: rms(&parts.bias, j),
         bake: rms(&parts.bake, j),
     });
-    let heads = setting
+    let heads = pair
         .heads
         .iter()
         .zip(&parts.gaps)
-        .map(|(part, &epsilon)| head::analyze_head(setting, part, epsilon, &parts.full, options));
+        .map(|(part, &epsilon)| head::analyze_head(pair, part, epsilon, &parts.full, options));
     Analysis {
         coordinates: "standardised",
-        samples: setting.x.nrows(),
+        samples: pair.x.nrows(),
         error,
         bias: bias_square.sqrt(),
         bake: bake_square.sqrt(),
@@ -203,10 +200,10 @@ pub fn analyze(setting: &Setting, options: &AnalysisParams) -> Analysis {
         theorem1: Identity { lhs: error_square, rhs: right },
         theorem2: bounds::theorem2(error, spectrum.value, tail_norm, gap),
         theorem3: bounds::theorem3(error_square, bias_square, gap, align),
-        full_residual: norm(&(&setting.y - &parts.full)),
-        ensemble_residual: norm(&(&setting.y - &parts.ensemble)),
-        truncated_residual: norm(&(&setting.y - &parts.full - &parts.bias)),
-        conversion_gap: setting.conversion_gap,
+        full_residual: norm(&(&pair.y - &parts.full)),
+        ensemble_residual: norm(&(&pair.y - &parts.ensemble)),
+        truncated_residual: norm(&(&pair.y - &parts.full - &parts.bias)),
+        conversion_gap: pair.conversion_gap,
         outputs: outputs.collect(),
         heads: heads.collect(),
         truncation_gaps: parts.gaps,

@@ -1,84 +1,66 @@
 //! The feasible projection B_proj (appendix A, Definition "Feasible TT Projection").
 //!
-//! The best approximation of P_k B* by a train of the head's ranks, in the Frobenius norm of the coefficients: rounding
+//! The best approximation of P_k B* by a network of the head's ranks, in the Frobenius norm of the coefficients: rounding
 //! by singular values bond by bond, then alternating over the cores. For degree 2 rounding is the optimum; beyond, it
 //! is within sqrt(d-1) of it, and the alternation only comes closer.
 
-use crate::linalg::{qr, svd};
+use crate::linalg::qr;
 use crate::network::{Core, Network};
 use nalgebra::DMatrix;
 
-/// Singular values below this part of the norm are rounding, not rank.
+/// What weighs less than this part of the norm is the rounding of f64, not rank.
 const ZERO: f64 = 1e-12;
 /// Sweeps over the cores after rounding.
 const SWEEPS: usize = 8;
 
-/// B_proj for the ranks r_1..r_{d-1}. Bonds on which `train` has less rank than allowed come out smaller: there the
+/// B_proj for the ranks r_1..r_{d-1}. Bonds on which `network` has less rank than allowed come out smaller: there the
 /// regularity assumption of the paper does not hold.
-#[must_use]
-pub fn project(train: &Network, ranks: &[usize]) -> Network {
-    let mut projected = round(train, ranks);
+pub fn project(network: &Network, ranks: &[usize]) -> Network {
+    let mut projected = network.clone();
+    projected.round(ZERO, ranks);
     // Alternation improves nothing where rounding has cut nothing.
     let cut = projected.ranks().iter().zip(ranks).any(|(now, allowed)| now == allowed);
     if cut && projected.degree() > 2 {
         for _ in 0..SWEEPS {
-            alternate(train, &mut projected);
+            alternate(network, &mut projected);
         }
     }
     projected
 }
 
-fn round(train: &Network, ranks: &[usize]) -> Network {
-    let mut train = train.clone();
-    train.orthogonalize_right();
-    let norm = train.cores[0].tall().norm();
-    for (k, &allowed) in ranks.iter().enumerate() {
-        let core = &train.cores[k];
-        let (left, q) = (core.left, core.q);
-        let Some(parts) = svd(&core.tall()) else { return train };
-        let present = parts.s.iter().take_while(|s| **s > ZERO * norm).count();
-        let rank = present.min(allowed).max(1);
-        train.cores[k] = Core::from_unfolding(left, q, rank, &parts.u.columns(0, rank).into_owned());
-        let mut rest = parts.v.columns(0, rank).transpose();
-        rest.row_iter_mut().zip(&parts.s).for_each(|(mut row, s)| row *= *s);
-        train.absorb_from_left(k + 1, &rest);
-    }
-    train
-}
-
 /// One sweep from the last core to the first and back: with orthogonal frames the best core is the contraction of the
 /// target with them. Starts and ends in left-orthogonal form.
-fn alternate(target: &Network, train: &mut Network) {
-    let last = train.degree() - 1;
+fn alternate(target: &Network, network: &mut Network) {
+    let last = network.degree() - 1;
     for k in (1..=last).rev() {
-        train.cores[k] = contracted(target, train, k);
-        let core = &train.cores[k];
+        network.cores[k] = contracted(target, network, k);
+        let core = &network.cores[k];
         let (q, right) = (core.q, core.right);
         let (orthogonal, rest) = qr(&core.wide().transpose());
-        train.cores[k] = Core::from_unfolding(orthogonal.ncols(), q, right, &orthogonal.transpose());
-        train.absorb_from_right(k - 1, &rest.transpose());
+        network.cores[k] = Core::from_unfolding(orthogonal.ncols(), q, right, &orthogonal.transpose());
+        network.absorb_from_right(k - 1, &rest.transpose());
     }
     for k in 0..last {
-        train.cores[k] = contracted(target, train, k);
-        let core = &train.cores[k];
+        network.cores[k] = contracted(target, network, k);
+        let core = &network.cores[k];
         let (left, q) = (core.left, core.q);
         let (orthogonal, rest) = qr(&core.tall());
-        train.cores[k] = Core::from_unfolding(left, q, orthogonal.ncols(), &orthogonal);
-        train.absorb_from_left(k + 1, &rest);
+        network.cores[k] = Core::from_unfolding(left, q, orthogonal.ncols(), &orthogonal);
+        network.absorb_from_left(k + 1, &rest);
     }
-    train.cores[last] = contracted(target, train, last);
+    network.cores[last] = contracted(target, network, last);
 }
 
-/// The target's core k seen through the other cores of `train`.
-fn contracted(target: &Network, train: &Network, k: usize) -> Core {
-    let mut left: DMatrix<f64> = DMatrix::identity(train.outputs(), train.outputs());
-    for (a, b) in train.cores.iter().zip(&target.cores).take(k) {
+/// The target's core k seen through the other cores of `network`.
+fn contracted(target: &Network, network: &Network, k: usize) -> Core {
+    let mut left: DMatrix<f64> = DMatrix::identity(network.outputs(), network.outputs());
+    for (a, b) in network.cores.iter().zip(&target.cores).take(k) {
         // left(a, b) -> sum over i of A(a, i, a') left(a, b) B(b, i, b')
         let half = Core::from_unfolding(left.nrows(), b.q, b.right, &(&left * b.wide()));
         left = a.tall().transpose() * half.tall();
     }
     let mut right: DMatrix<f64> = DMatrix::identity(1, 1);
-    for (a, b) in train.cores.iter().zip(&target.cores).skip(k + 1).rev() {
+    for (a, b) in network.cores.iter().zip(&target.cores).skip(k + 1).rev() {
         let half = Core::from_unfolding(b.left, b.q, right.ncols(), &(b.tall() * &right));
         right = half.wide() * a.wide().transpose();
     }
@@ -102,12 +84,13 @@ mod tests {
     fn no_worse_than_rounding_and_exact_where_ranks_allow() {
         let mut normal = Normal::new(5);
         for _ in 0..10 {
-            let train = Network::random(2, 4, &[4, 3], &mut normal);
-            let same = project(&train, &[5, 5]);
-            assert!(distance(&same, &train) < 1e-12 * train.norm());
+            let network = Network::random(2, 4, &[4, 3], &mut normal);
+            let same = project(&network, &[5, 5]);
+            assert!(distance(&same, &network) < 1e-12 * network.norm());
             assert_eq!(same.ranks(), [4, 3]);
-            let (rounded, projected) = (round(&train, &[2, 2]), project(&train, &[2, 2]));
-            assert!(distance(&projected, &train) <= distance(&rounded, &train) * (1.0 + 1e-12));
+            let (mut rounded, projected) = (network.clone(), project(&network, &[2, 2]));
+            rounded.round(ZERO, &[2, 2]);
+            assert!(distance(&projected, &network) <= distance(&rounded, &network) * (1.0 + 1e-12));
             assert_eq!(projected.ranks(), [2, 2]);
         }
     }

@@ -29,28 +29,19 @@ pub struct Spectrum {
 
 /// lambda_max of the Gram matrix of rows `x` at degree d; the trace where a product costs more than `limit`
 /// multiplications.
-#[must_use]
 pub fn lambda_max(x: &DMatrix<f64>, degree: usize, limit: f64) -> Spectrum {
     let kernel = Kernel::new(x, degree);
-    if kernel.cost() > limit {
-        return Spectrum { value: trace(x, degree), exact: false, products: 0 };
-    }
-    lanczos(&kernel, x.nrows()).unwrap_or_else(|| Spectrum {
-        value: trace(x, degree),
-        exact: false,
-        products: 0,
-    })
+    let found = if kernel.cost() > limit { None } else { lanczos(&kernel, x.nrows()) };
+    found.unwrap_or_else(|| Spectrum { value: trace(x, degree), exact: false, products: 0 })
 }
 
 /// tr(G) = sum_t (x_t . x_t)^d / N.
-#[must_use]
 pub fn trace(x: &DMatrix<f64>, degree: usize) -> f64 {
     let squares = x.column_iter().fold(DVector::zeros(x.nrows()), |sum, c| sum + c.map(|v| v * v));
     squares.iter().map(|square| square.powi(degree as i32)).sum::<f64>() / x.nrows().max(1) as f64
 }
 
 /// The largest eigenvalue of U U^T / N by Lanczos; `None` where it does not settle.
-#[must_use]
 pub fn lanczos(kernel: &Kernel<'_>, rows: usize) -> Option<Spectrum> {
     let operator = kernel.operator();
     let size = kernel.dimension();
@@ -63,7 +54,7 @@ pub fn lanczos(kernel: &Kernel<'_>, rows: usize) -> Option<Spectrum> {
         let current = &basis[step - 1];
         let mut next = operator(current) / rows as f64;
         diagonal.push(current.dot(&next));
-        // Twice is enough.
+        // Rounding leaves some of the basis in the first result; the second pass removes it.
         for _ in 0..2 {
             for vector in &basis {
                 let part = vector.dot(&next);

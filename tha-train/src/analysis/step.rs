@@ -29,7 +29,6 @@ pub struct Decrease {
 }
 
 /// The best update of a single core; `None` where the local problems are too large.
-#[must_use]
 pub fn single_core(train: &Network, x: &DMatrix<f64>, y: &DMatrix<f64>) -> Option<Decrease> {
     let mut train = train.clone();
     train.balance();
@@ -91,7 +90,6 @@ fn local_problem(
 
 /// The update of the first two cores, cut back to rank `cap`; `None` for degree 1 and where the local problem is too
 /// large.
-#[must_use]
 pub fn two_cores(train: &Network, x: &DMatrix<f64>, y: &DMatrix<f64>, cap: usize) -> Option<Decrease> {
     let mut train = train.clone();
     train.orthogonalize_right();

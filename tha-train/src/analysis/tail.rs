@@ -1,6 +1,6 @@
 //! The tail T = (I - C_w) B* and its norm (Definition "Tail and Empirical Coverage Bias").
 //!
-//! As a train T is B* - sum_k w_k P_{S_k} B*, of rank (K + 1) r: its norm by orthogonalisation loses no digits. With
+//! As a network T is B* - sum_k w_k P_{S_k} B*, of rank (K + 1) r: its norm by orthogonalisation loses no digits. With
 //! many heads that rank is too large, and the square is expanded instead: <P_a B*, P_b B*> = ||P_{a and b} B*||^2, one
 //! inner product per distinct intersection. Cancellation then limits ||T|| to about 1e-8 of ||B*||.
 
@@ -9,11 +9,10 @@ use super::mask::{embed, restrict};
 use crate::network::Network;
 use std::collections::BTreeMap;
 
-/// Largest rank at which T is formed as a train.
+/// Largest rank at which T is formed as a network.
 const RANK: usize = 200;
 
 /// ||T||_F.
-#[must_use]
 pub fn tail_norm(full: &Network, heads: &[Part], inputs: usize) -> f64 {
     let rank = full.ranks().into_iter().max().unwrap_or(1);
     if rank * (heads.len() + 1) <= RANK {
@@ -23,7 +22,7 @@ pub fn tail_norm(full: &Network, heads: &[Part], inputs: usize) -> f64 {
     }
 }
 
-/// T as a train.
+/// T as a network.
 fn tail(full: &Network, heads: &[Part], inputs: usize) -> Network {
     heads.iter().fold(full.clone(), |tail, head| {
         let mut masked = embed(&restrict(full, &head.subset, inputs), &head.subset, inputs, full.q());
@@ -68,7 +67,7 @@ mod tests {
         let head = |subset: &[usize], weight| Part {
             subset: subset.to_vec(),
             weight,
-            train: Network::zeros(2, 2 * subset.len() + 1, &[1, 1]),
+            network: Network::zeros(2, 2 * subset.len() + 1, &[1, 1]),
             ranks: vec![1, 1],
         };
         let heads = [head(&[0, 1], 0.5), head(&[1, 2], 0.3), head(&[3], 0.4)];

@@ -17,32 +17,29 @@ pub const ORTHOGONAL: f64 = 1e-10;
 /// Rows that Proposition 1 is tried on.
 const TRIAL_ROWS: usize = 256;
 
-/// The tangent space of the manifold of trains at one of them.
+/// The tangent space of the manifold of networks at one of them.
 pub struct Tangent {
     left: Network,
     right: Network,
 }
 
 impl Tangent {
-    /// The tangent space at `train`, whose bonds carry full rank.
-    #[must_use]
-    pub fn at(train: &Network) -> Self {
-        let (mut left, mut right) = (train.clone(), train.clone());
+    /// The tangent space at `network`, whose bonds carry full rank.
+    pub fn at(network: &Network) -> Self {
+        let (mut left, mut right) = (network.clone(), network.clone());
         left.orthogonalize_left();
         right.orthogonalize_right();
         Self { left, right }
     }
 
     /// Its dimension: coefficients less the gauge freedom.
-    #[must_use]
     pub fn dimension(&self) -> usize {
         self.left.parameters() - self.left.ranks().iter().map(|rank| rank * rank).sum::<usize>()
     }
 
-    /// ||P_T U^T R||_F for rows `x` of the train's inputs and R, N x l.
-    #[must_use]
+    /// ||P_T U^T R||_F for rows `x` of the network's inputs and R, N x l.
     pub fn norm(&self, x: &DMatrix<f64>, r: &DMatrix<f64>) -> f64 {
-        let unfolded = |train: &Network| train.cores.iter().map(unfold).collect::<Vec<_>>();
+        let unfolded = |network: &Network| network.cores.iter().map(unfold).collect::<Vec<_>>();
         let (left, right) = (unfolded(&self.left), unfolded(&self.right));
         let starts: Vec<usize> = (0..x.nrows()).step_by(BLOCK).collect();
         let parts: Vec<Vec<Vec<f64>>> = starts
@@ -137,7 +134,6 @@ pub struct MeasureZero {
 }
 
 /// Draws correlations C = U_k^T R with R normal, on at most 256 rows spread over the data, and projects them.
-#[must_use]
 pub fn measure_zero(tangent: &Tangent, x: &DMatrix<f64>, directions: usize, seed: u64) -> MeasureZero {
     let stride = x.nrows().div_ceil(TRIAL_ROWS).max(1);
     let x = x.select_rows(&(0..x.nrows()).step_by(stride).collect::<Vec<_>>());

@@ -5,7 +5,7 @@ use super::error::CliError;
 use std::fmt::Write;
 use std::path::PathBuf;
 use tha_cli::{DataArgs, Replace, Speech, Status, count, figure, summary, table};
-use tha_train::analysis::{self, Analysis, AnalysisParams, Bound, Setting};
+use tha_train::analysis::{self, Analysis, AnalysisParams, Bound, Pair};
 use tha_train::data::Dataset;
 use tha_train::model::Model;
 use tha_train::output::{self, Kind, Staging};
@@ -57,14 +57,14 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let data = read(&args.data, &full.columns(true))?;
     data.check_memory(full.spec().memory)?;
     let progress = Status::new(args.speech, data.warnings());
-    let setting = Setting::from_models(&full, &ensemble, &data)?;
-    progress.now(|| format!("analysing {}", count(setting.heads.len(), "head")));
+    let pair = Pair::from_models(&full, &ensemble, &data)?;
+    progress.now(|| format!("analysing {}", count(pair.heads.len(), "head")));
     let options = AnalysisParams {
         measure_zero: args.measure_zero as usize,
         seed: args.seed,
         ..AnalysisParams::default()
     };
-    let analysis = analysis::analyze(&setting, &options);
+    let analysis = analysis::analyze(&pair, &options);
     if let Some(path) = &args.report {
         progress.now(|| "writing the report".into());
         let page = page(args, &full, &ensemble, &data, &analysis)?;

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 use tha_cli::{Replace, Speech, Status, summary};
 use tha_core::RangePolicy;
-use tha_train::analysis::{self, Analysis, Setting};
+use tha_train::analysis::{self, Analysis, Pair};
 use tha_train::data::Dataset;
 use tha_train::ensemble::{Combine, Strategy};
 use tha_train::export::{self, SourceFile};
@@ -168,8 +168,8 @@ fn analyze(candidates: &mut [Candidate], data: &Dataset, progress: &Status) -> R
     let Some((full, ensembles)) = candidates.split_first_mut() else { return Ok(()) };
     for ensemble in ensembles {
         progress.now(|| format!("analysing {}", ensemble.name));
-        let setting = Setting::from_models(&full.model, &ensemble.model, data)?;
-        let analysis = analysis::analyze(&setting, &analysis::AnalysisParams::default());
+        let pair = Pair::from_models(&full.model, &ensemble.model, data)?;
+        let analysis = analysis::analyze(&pair, &analysis::AnalysisParams::default());
         if !analysis.failures().is_empty() {
             return Err(CliError::Check(format!("{}: {}", ensemble.name, analysis.failures().join("; "))));
         }

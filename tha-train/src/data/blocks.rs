@@ -72,12 +72,9 @@ impl Split {
             (true, _) => "training",
             (_, true) => "validation",
         };
-        Err(DataError::Split {
-            origin: data.origin.clone(),
-            finding: format!(
-                "no sample is left for {empty}; use a longer recording, a smaller `memory` or {remedy}"
-            ),
-        })
+        let finding =
+            format!("no sample is left for {empty}; use a longer recording, a smaller `memory` or {remedy}");
+        Err(DataError::new(&data.origin, finding))
     }
 }
 

@@ -180,16 +180,4 @@ mod tests {
         let named = Columns::Named { inputs: names("Record"), outputs: vec![] };
         assert_eq!(named.choose(&names("Record,u1")).unwrap().record, None, "a model has this channel");
     }
-
-    #[test]
-    fn bad_headers_are_explained() {
-        let refuse = |columns: Columns, header: &str| columns.choose(&names(header)).unwrap_err();
-        assert!(refuse(Columns::default(), "u1,y1,u1").contains("two columns are named 'u1'"));
-        assert!(refuse(Columns::default(), "a,y1").contains("no input column"));
-        assert!(refuse(Columns::default(), "u1,b").contains("`outputs`"));
-        let both = Columns::Patterns { inputs: names("*"), outputs: names("y*") };
-        assert!(refuse(both, "u1,y1").contains("as input and as output"));
-        let named = Columns::Named { inputs: names("u1,u9"), outputs: vec![] };
-        assert!(refuse(named, "u1,y1").contains("'u9'"));
-    }
 }

@@ -9,15 +9,15 @@ pub(super) fn read(path: &str, text: impl Read, columns: &Columns) -> Result<Dat
     let mut reader = csv::ReaderBuilder::new().buffer_capacity(1 << 18).from_reader(text);
     let header = header(path, &mut reader)?;
     let chosen =
-        columns.choose(&header).map_err(|finding| DataError::Header { path: path.into(), finding })?;
+        columns.choose(&header).map_err(|finding| DataError::new(format!("{path}, line 1"), finding))?;
 
     let mut u = vec![Vec::new(); chosen.inputs.len()];
     let mut y = vec![Vec::new(); chosen.outputs.len()];
     let mut records = Records::new(path);
     let mut row = csv::ByteRecord::new();
-    // The reader says where it stood before a row, blank lines included. Where it stands after the row is exact, up to
-    // the line feed of a CRLF, which belongs to the next row; the header tells which it is. Of a row whose quotes hold line
-    // breaks the first line counts; a row that ends inside of quotes has no line feed of its own.
+    // The position before a row may lie before blank lines. The position after it is exact, except that the line feed of a
+    // CRLF counts to the next row; the header shows whether the file has these. A row with line breaks inside of quotes is
+    // reported by its first line, and a row that ends inside of quotes has no line feed of its own.
     let after_row = (reader.position().line() - 1).min(1);
     let line_of = |before: u64, row: &csv::ByteRecord, reader: &csv::Reader<_>| {
         let own = if row.as_slice().ends_with(b"\n") { 0 } else { after_row };
@@ -46,21 +46,15 @@ pub(super) fn read(path: &str, text: impl Read, columns: &Columns) -> Result<Dat
                 if row[column].contains(&b'\n') {
                     return Err(open_quote(path, line, header.get(column)));
                 }
-                let value = number(&row[column]).map_err(|(finding, remedy)| DataError::Value {
-                    path: path.into(),
-                    line,
-                    column: header[column].clone(),
-                    finding,
-                    remedy,
-                })?;
-                values.push(value);
+                let value = number(&row[column]);
+                values.push(value.map_err(|finding| at(path, line, header.get(column), finding))?);
             }
         }
         records.push(chosen.record.map_or(&b""[..], |column| row[column].trim_ascii()), line)?;
     }
     let records = records.finish();
     if records.is_empty() {
-        return Err(DataError::Empty { path: path.into(), finding: "only a header" });
+        return Err(empty(path, "only a header"));
     }
     let names = |positions: &[usize]| positions.iter().map(|&i| header[i].clone()).collect();
     Ok(Dataset {
@@ -76,9 +70,9 @@ pub(super) fn read(path: &str, text: impl Read, columns: &Columns) -> Result<Dat
 fn header(path: &str, reader: &mut csv::Reader<impl Read>) -> Result<Vec<String>, DataError> {
     let header = reader.byte_headers().map_err(|error| refused(path, &error, 1))?;
     if header.is_empty() {
-        return Err(DataError::Empty { path: path.into(), finding: "an empty file" });
+        return Err(empty(path, "an empty file"));
     }
-    names(header).map_err(|finding| DataError::Header { path: path.into(), finding })
+    names(header).map_err(|finding| DataError::new(format!("{path}, line 1"), finding))
 }
 
 /// The names of the columns; the error is the finding and the remedy.
@@ -141,35 +135,38 @@ fn line_breaks(bytes: &[u8]) -> u64 {
 
 /// A field of numbers that has a line break in it.
 fn open_quote(path: &str, line: u64, column: Option<&String>) -> DataError {
-    DataError::Value {
-        path: path.into(),
-        line,
-        column: column.cloned().unwrap_or_default(),
-        finding: "a quote that is not closed on this line".into(),
-        remedy: "close or remove it",
-    }
+    at(path, line, column, "a quote that is not closed on this line; close or remove it".into())
+}
+
+/// A finding in a field.
+fn at(path: &str, line: u64, column: Option<&String>, finding: String) -> DataError {
+    DataError::new(format!("{path}, line {line}, column '{}'", column.map_or("", |name| name)), finding)
+}
+
+fn empty(path: &str, found: &str) -> DataError {
+    DataError::new(path, format!("no samples ({found}); expected a header line and one line per sample"))
 }
 
 fn refused(path: &str, error: &csv::Error, line: u64) -> DataError {
-    let path = path.into();
     match error.kind() {
-        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            DataError::Ragged { path, line, found: *len, expected: *expected_len }
-        }
-        csv::ErrorKind::Io(reason) => DataError::Unreadable { path, reason: crate::host::refusal(reason) },
-        _ => DataError::Unreadable { path, reason: error.to_string() },
+        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => DataError::new(
+            format!("{path}, line {line}"),
+            format!("{len} fields, but the header has {expected_len}; complete or remove the line"),
+        ),
+        csv::ErrorKind::Io(reason) => DataError::unreadable(path, reason),
+        _ => DataError::new(path, format!("cannot be read: {error}")),
     }
 }
 
 /// A usable number, or what was found instead and the remedy.
-fn number(field: &[u8]) -> Result<f64, (String, &'static str)> {
+fn number(field: &[u8]) -> Result<f64, String> {
     let field = field.trim_ascii();
     if field.is_empty() {
-        return Err(("an empty field".into(), "fill the gap or start a new record after it"));
+        return Err("an empty field; fill the gap or start a new record after it".into());
     }
     let Some(value) = std::str::from_utf8(field).ok().and_then(|text| text.parse::<f64>().ok()) else {
         let shown: String = String::from_utf8_lossy(field).chars().take(24).collect();
-        return Err((format!("'{}' is not a number", shown.escape_debug()), "expected a decimal number"));
+        return Err(format!("'{}' is not a number; expected a decimal number", shown.escape_debug()));
     };
     unusable(value).map_or(Ok(value), Err)
 }
@@ -196,7 +193,11 @@ impl<'a> Records<'a> {
         }
         let id = String::from_utf8_lossy(id).into_owned();
         if !self.seen.insert(id.clone()) {
-            return Err(DataError::RecordReturns { path: self.path.into(), line, id });
+            let finding = format!(
+                "record '{id}' comes back after another one; keep the lines of a record together or give the second \
+                 stretch its own id"
+            );
+            return Err(at(self.path, line, Some(&"record".into()), finding));
         }
         let start = self.records.last().map_or(0, |record| record.rows.end);
         self.records.push(Record { id, rows: start..start + 1 });

@@ -8,7 +8,6 @@ mod blocks;
 mod columns;
 mod csv_file;
 mod error;
-mod hash;
 mod npy_file;
 mod source;
 mod write;
@@ -49,6 +48,27 @@ pub struct Record {
 }
 
 impl Dataset {
+    /// One record of columns that are named `u1..up` and `y1..yl`.
+    ///
+    /// ```
+    /// let data = tha_train::data::Dataset::new("made up", vec![vec![1.0, 2.0, 3.0]], vec![vec![2.0, 4.0, 6.0]]);
+    /// assert_eq!((data.len(), data.inputs, data.outputs), (3, vec!["u1".to_owned()], vec!["y1".to_owned()]));
+    /// ```
+    pub fn new(origin: impl Into<String>, u: Vec<Vec<f64>>, y: Vec<Vec<f64>>) -> Self {
+        let names = |letter, count| (1..=count).map(|k| format!("{letter}{k}")).collect();
+        Self {
+            origin: origin.into(),
+            inputs: names('u', u.len()),
+            outputs: names('y', y.len()),
+            records: vec![Record {
+                id: String::new(),
+                rows: 0..u.iter().chain(&y).map(Vec::len).max().unwrap_or(0),
+            }],
+            u,
+            y,
+        }
+    }
+
     /// Number of samples, history included.
     pub fn len(&self) -> usize {
         self.records.last().map_or(0, |record| record.rows.end)
@@ -68,12 +88,18 @@ impl Dataset {
     pub fn check_memory(&self, memory: usize) -> Result<(), DataError> {
         let longest = self.records.iter().map(|record| record.rows.len()).max().unwrap_or(0);
         if longest < memory {
-            return Err(DataError::TooShort { origin: self.origin.clone(), longest, memory });
+            return Err(DataError::new(
+                &self.origin,
+                format!(
+                    "the longest record has {longest} samples, fewer than the memory of {memory}; use a longer recording \
+                     or a smaller `memory`"
+                ),
+            ));
         }
         Ok(())
     }
 
-    /// What is odd but not wrong, one line each: channels that never change.
+    /// Warnings, one line each: channels that never change.
     pub fn warnings(&self) -> Vec<String> {
         let constant =
             |column: &&Vec<f64>| column.first().is_some_and(|first| column.iter().all(|v| v == first));
@@ -85,7 +111,8 @@ impl Dataset {
         [inputs, named(&self.outputs, &self.y, "output", "has no NRMSE and no R2")].concat()
     }
 
-    /// What a device would have trouble with, one line each: channels whose offset eats the digits of f32.
+    /// Warnings for use on a device, one line each: channels whose offset is so large that f32 has no digits left for their
+    /// changes.
     pub fn device_warnings(&self) -> Vec<String> {
         let inputs = self.inputs.iter().zip(&self.u).map(|channel| ("input", channel));
         let outputs = self.outputs.iter().zip(&self.y).map(|channel| ("output", channel));
@@ -102,7 +129,19 @@ impl Dataset {
 
     /// A fingerprint of names, records and values; the same data gives the same number on every machine.
     pub fn fingerprint(&self) -> u64 {
-        hash::fingerprint(self)
+        const CRC: crc::Crc<u64> = crc::Crc::<u64>::new(&crc::CRC_64_XZ);
+        let mut digest = CRC.digest();
+        let mut word = |word: u64| digest.update(&word.to_le_bytes());
+        for (names, columns) in [(&self.inputs, &self.u), (&self.outputs, &self.y)] {
+            word(columns.len() as u64);
+            for name in names {
+                word(name.len() as u64);
+                name.bytes().for_each(|byte| word(byte.into()));
+            }
+            columns.iter().flatten().for_each(|value| word(value.to_bits()));
+        }
+        self.records.iter().for_each(|record| word(record.rows.end as u64));
+        digest.finalize()
     }
 }
 
@@ -110,16 +149,14 @@ impl Dataset {
 const LARGEST: f64 = 1e37;
 
 /// What is wrong with a value and what to do, when it is no usable number.
-fn unusable(value: f64) -> Option<(String, &'static str)> {
-    const GAP: &str = "fill the gap, or drop the line and start a new record after it";
-    match value {
-        v if v.is_nan() => Some(("NaN".into(), GAP)),
-        v if v.is_infinite() => Some(("an infinite value".into(), GAP)),
-        v if v.abs() > LARGEST => {
-            Some((format!("{v:e} does not fit the 32-bit numbers of a model"), "rescale the column"))
-        }
-        _ => None,
-    }
+fn unusable(value: f64) -> Option<String> {
+    let found = match value {
+        v if v.abs() <= LARGEST => return None,
+        v if v.is_nan() => "NaN",
+        v if v.is_infinite() => "an infinite value",
+        v => return Some(format!("{v:e} does not fit the 32-bit numbers of a model; rescale the column")),
+    };
+    Some(format!("{found}; fill the gap, or drop the line and start a new record after it"))
 }
 
 /// The rows of one record that have a whole lag window behind them.
@@ -140,14 +177,8 @@ pub(crate) mod tests {
             start += length;
         }
         let column = |base: f64| (0..start).map(|t| base + t as f64).collect::<Vec<_>>();
-        Dataset {
-            origin: "counting".into(),
-            inputs: vec!["u1".into(), "u2".into()],
-            outputs: vec!["y1".into()],
-            u: vec![column(0.0), column(100.0)],
-            y: vec![column(1000.0)],
-            records,
-        }
+        let data = Dataset::new("counting", vec![column(0.0), column(100.0)], vec![column(1000.0)]);
+        Dataset { records, ..data }
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Where a data set is read from.
 
 use super::{Columns, DataError, Dataset, csv_file, npy_file};
-use crate::host::refusal;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -40,7 +39,10 @@ impl Source {
         match extension.as_str() {
             "csv" => Ok(Self::Csv(path.into())),
             "npz" => Ok(Self::Npz(path.into())),
-            _ => Err(DataError::UnknownKind { path: path.display().to_string() }),
+            _ => Err(DataError::new(
+                path.display().to_string(),
+                "unknown kind of data file; use .csv or .npz, or .npy arrays as `u` and `y`",
+            )),
         }
     }
 
@@ -61,14 +63,17 @@ impl Source {
         match self {
             Self::Csv(path) => {
                 let name = path.display().to_string();
-                let file = File::open(path)
-                    .map_err(|error| DataError::Unreadable { path: name.clone(), reason: refusal(&error) })?;
-                csv_file::read(&name, file, columns)
+                csv_file::read(&name, open(path)?, columns)
             }
             Self::Npz(path) => npy_file::read_npz(path, columns),
             Self::Npy { u, y } => npy_file::read_npy(u, y.as_deref(), columns),
         }
     }
+}
+
+/// Opens a data file.
+pub(super) fn open(path: &Path) -> Result<File, DataError> {
+    File::open(path).map_err(|error| DataError::unreadable(path.display().to_string(), &error))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! CSV out.
+//! Writes CSV.
 
 use super::Dataset;
 use std::io::Write;

@@ -61,23 +61,6 @@ impl Network {
         canonical.cores[0].tall().norm()
     }
 
-    /// P_S B: zeroes the slices of every input outside `subset`. Slice 0 is the constant, slice i >= 1 belongs to
-    /// input (i - 1) mod `inputs`.
-    ///
-    /// # Panics
-    /// Panics when `inputs` is zero.
-    pub fn mask(&self, subset: &[usize], inputs: usize) -> Self {
-        let mut masked = self.clone();
-        for core in &mut masked.cores {
-            for a in 0..core.left {
-                for i in (1..core.q).filter(|i| !subset.contains(&((i - 1) % inputs))) {
-                    core.data[(a * core.q + i) * core.right..][..core.right].fill(0.0);
-                }
-            }
-        }
-        masked
-    }
-
     /// All l q^d entries, B(j, i1..id) at `((j q + i1) q + i2) ...`. For tests and small models only.
     pub fn to_dense(&self) -> Vec<f64> {
         let mut rows = self.outputs();

@@ -33,17 +33,17 @@ impl Network {
         }
     }
 
-    /// Cuts every bond to at most `cap` and drops what is below `tolerance` times the norm of the train, in the
-    /// Frobenius norm of B: the result is within `tolerance * norm` where the cap does not bind.
-    pub fn round(&mut self, tolerance: f64, cap: usize) {
+    /// Cuts the bonds to at most the ranks r_1..r_{d-1} and drops what is below `tolerance` times the norm of the network,
+    /// in the Frobenius norm of B: the result is within `tolerance * norm` where the ranks do not bind.
+    pub fn round(&mut self, tolerance: f64, ranks: &[usize]) {
         self.orthogonalize_right();
         let bonds = (self.degree() - 1).max(1) as f64;
         let budget = (tolerance * self.cores[0].tall().norm()).powi(2) / bonds;
-        for k in 0..self.degree() - 1 {
+        for (k, &allowed) in ranks.iter().enumerate() {
             let core = &self.cores[k];
             let (left, q) = (core.left, core.q);
             let Some(parts) = svd(&core.tall()) else { return };
-            let rank = kept(&parts.s, budget).min(cap).max(1);
+            let rank = kept(&parts.s, budget).min(allowed).max(1);
             self.cores[k] = Core::from_unfolding(left, q, rank, &parts.u.columns(0, rank).into_owned());
             let mut rest = parts.v.columns(0, rank).transpose();
             rest.row_iter_mut().zip(&parts.s).for_each(|(mut row, s)| row *= *s);

@@ -1,6 +1,6 @@
-//! Plots as SVG: lines over a grid, horizontal bars, a waterfall that adds up, a heat map.
+//! Plots as SVG: lines over a grid, horizontal bars, a waterfall that adds up.
 
-use super::palette::{BAND, GRID, HEAT, INK, MUTED, PAPER, Paint};
+use super::palette::{BAND, GRID, INK, MUTED, Paint, dark_rules};
 use plotters::chart::MeshStyle;
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -10,9 +10,9 @@ pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 pub(super) type Drawn = Result<(), Box<dyn std::error::Error>>;
 
 const FONT: &str = "sans-serif";
-/// The backend divides by 1.24.
+/// Font size of labels. The SVG backend divides it by 1.24.
 pub(super) const TEXT: u32 = 16;
-/// Numbers at axes.
+/// Font size of the numbers at axes.
 pub(super) const SMALL: u32 = 14;
 
 /// One line of a plot.
@@ -36,6 +36,9 @@ impl Series {
     }
 }
 
+/// Width and height of a plot in a card, pixels.
+const CARD: (u32, u32) = (540, 250);
+
 /// How a plot of lines looks.
 pub struct Lines<'a> {
     /// Width and height, pixels.
@@ -54,6 +57,13 @@ pub struct Lines<'a> {
     pub log: bool,
 }
 
+impl<'a> Lines<'a> {
+    /// Plain lines at the size of a card.
+    pub fn new(x: &'a str, y: &'a str, series: Vec<Series>) -> Self {
+        Self { size: CARD, x, y, series, band: None, stems: false, log: false }
+    }
+}
+
 /// One bar: label, value, colour, and what stands behind it.
 pub(crate) struct Bar {
     pub label: String,
@@ -61,6 +71,27 @@ pub(crate) struct Bar {
     pub to: f64,
     pub paint: Paint,
     pub note: String,
+}
+
+impl Bar {
+    /// From zero, with its value behind it; a long label is cut so that it leaves room.
+    pub(crate) fn new(label: &str, value: f64, paint: Paint) -> Self {
+        const LONGEST: usize = 28;
+        let mut label = label.to_owned();
+        if label.chars().count() > LONGEST {
+            label = label.chars().take(LONGEST - 1).chain(['…']).collect();
+        }
+        let to = if value.is_finite() { value } else { 0.0 };
+        Self { label, from: 0.0, to, paint, note: short(value) }
+    }
+}
+
+/// An SVG for a file of its own: it brings the style that turns it dark.
+pub fn standalone(svg: &str) -> String {
+    match svg.find('>') {
+        Some(end) => format!("{}<style>{}</style>{}", &svg[..=end], dark_rules(), &svg[end + 1..]),
+        None => svg.into(),
+    }
 }
 
 pub(super) fn svg(size: (u32, u32), draw: impl FnOnce(&Area<'_>) -> Drawn) -> String {
@@ -95,7 +126,7 @@ pub(super) fn grid<'m, 'a, 'b, X: Ranged, Y: Ranged, B: DrawingBackend>(
 }
 
 /// Pixels that a text takes, about.
-fn width(text: &str) -> i32 {
+pub(super) fn width(text: &str) -> i32 {
     (text.chars().count() as f64 * 0.5 * f64::from(TEXT)) as i32
 }
 
@@ -155,10 +186,10 @@ pub fn lines(mut plot: Lines<'_>) -> String {
     let all = || plot.series.iter().flat_map(|series| &series.points);
     let (left, right) =
         all().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), (x, _)| (a.min(*x), b.max(*x)));
-    let (left, right) = if left < right {
-        (left, right)
-    } else {
-        if left.is_finite() { (left - 1.0, left + 1.0) } else { (0.0, 1.0) }
+    let (left, right) = match left < right {
+        true => (left, right),
+        false if left.is_finite() => (left - 1.0, left + 1.0),
+        false => (0.0, 1.0),
     };
     let zero = plot.stems.then_some(0.0);
     let bands = plot.band.into_iter().flat_map(|band| [band, -band]);
@@ -215,7 +246,8 @@ pub fn lines(mut plot: Lines<'_>) -> String {
 }
 
 /// Horizontal bars from a common zero, or from where the one before ended (`from`).
-pub(crate) fn bars(bars: &[Bar], total: u32, join: bool) -> String {
+pub(crate) fn bars(bars: &[Bar], join: bool) -> String {
+    let total = CARD.0;
     let (row, top) = (if bars.len() > 16 { 20 } else { 30 }, 8);
     let height = top + row * bars.len() as i32 + 8;
     let margin = bars.iter().map(|bar| width(&bar.label)).max().unwrap_or(0) + 14;
@@ -229,19 +261,13 @@ pub(crate) fn bars(bars: &[Bar], total: u32, join: bool) -> String {
         area.draw(&PathElement::new(vec![(at(0.0), 2), (at(0.0), height - 4)], MUTED.light.stroke_width(1)))?;
         for (k, bar) in bars.iter().enumerate() {
             let y = top + row * k as i32;
-            let (mut a, mut b) = (at(bar.from.min(bar.to)), at(bar.from.max(bar.to)));
-            if a == b {
-                (a, b) = (a, b + 1);
-            }
-            let body = [(a, y + 3), (b, y + row - 5)];
-            area.draw(&Rectangle::new(body, bar.paint.light.filled()))?;
+            let a = at(bar.from.min(bar.to));
+            let b = at(bar.from.max(bar.to)).max(a + 1);
+            area.draw(&Rectangle::new([(a, y + 3), (b, y + row - 5)], bar.paint.light.filled()))?;
             if join && k + 1 < bars.len() {
                 // Where this bar ends the next begins.
-                let x = at(bar.to);
-                area.draw(&PathElement::new(
-                    vec![(x, y + row - 5), (x, y + row + 3)],
-                    MUTED.light.stroke_width(1),
-                ))?;
+                let step = vec![(at(bar.to), y + row - 5), (at(bar.to), y + row + 3)];
+                area.draw(&PathElement::new(step, MUTED.light.stroke_width(1)))?;
             }
             let middle = y + row / 2 - 1;
             let label = text(TEXT, INK, HPos::Right, VPos::Center);
@@ -253,56 +279,6 @@ pub(crate) fn bars(bars: &[Bar], total: u32, join: bool) -> String {
     })
 }
 
-/// Cells coloured by value from 0 to `most`, with names where there is room.
-pub(crate) fn heat(values: &nalgebra::DMatrix<f64>, names: &[String], most: f64, total: u32) -> String {
-    let count = values.nrows().max(1) as i32;
-    let named = count <= 32 && names.len() == values.nrows();
-    let margin = if named { names.iter().map(|n| width(n)).max().unwrap_or(0) + 12 } else { 12 };
-    let cell = ((total as i32 - margin - 12) / count).clamp(4, 46);
-    let top = if named { 26 } else { 8 };
-    let side = cell * count;
-    let step =
-        |value: f64| ((value / most.max(1e-300)).clamp(0.0, 1.0) * (HEAT.len() - 1) as f64).round() as usize;
-    let size = ((margin + side + 12).max(margin + 230) as u32, (top + side + 44) as u32);
-    svg(size, |area| {
-        for i in 0..count {
-            for j in 0..count {
-                let value = values[(i as usize, j as usize)];
-                let (x, y) = (margin + j * cell, top + i * cell);
-                let paint = HEAT[step(value)];
-                let gap = i32::from(cell > 8);
-                area.draw(&Rectangle::new([(x, y), (x + cell - gap, y + cell - gap)], paint.light.filled()))?;
-                if cell >= 30 {
-                    let paint = if step(value) >= 5 { PAPER } else { INK };
-                    let style = text(13, paint, HPos::Center, VPos::Center);
-                    area.draw(&Text::new(format!("{value:.2}"), (x + cell / 2, y + cell / 2), style))?;
-                }
-            }
-        }
-        if named {
-            let short_side = cell < 24;
-            for (k, name) in names.iter().enumerate() {
-                let middle = k as i32 * cell + cell / 2;
-                let row = text(SMALL, INK, HPos::Right, VPos::Center);
-                area.draw(&Text::new(name.clone(), (margin - 6, top + middle), row))?;
-                if !short_side && width(name) <= cell + 6 {
-                    let column = text(SMALL, INK, HPos::Center, VPos::Bottom);
-                    area.draw(&Text::new(name.clone(), (margin + middle, top - 5), column))?;
-                }
-            }
-        }
-        let (y, step) = (top + side + 14, 18);
-        for (k, paint) in HEAT.iter().enumerate() {
-            let x = margin + k as i32 * step;
-            area.draw(&Rectangle::new([(x, y), (x + step, y + 10)], paint.light.filled()))?;
-        }
-        let label = text(SMALL, MUTED, HPos::Left, VPos::Top);
-        area.draw(&Text::new("0".to_owned(), (margin, y + 14), label.clone()))?;
-        area.draw(&Text::new(tick(most, most), (margin + step * 9 - 12, y + 14), label))?;
-        Ok(())
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -310,9 +286,7 @@ mod tests {
     #[test]
     fn small_numbers_at_a_logarithmic_axis_are_not_zero() {
         let points = vec![(0.0, 1.0), (1.0, 1e-15), (2.0, 1e-300)];
-        let series = vec![Series::new("", INK, points)];
-        let plot = Lines { size: (640, 240), x: "x", y: "y", series, band: None, stems: false, log: true };
-        let svg = lines(plot);
+        let svg = lines(Lines { log: true, ..Lines::new("x", "y", vec![Series::new("", INK, points)]) });
         let labels: Vec<&str> = svg.lines().map(str::trim).filter(|line| line.starts_with("1e-")).collect();
         assert_eq!(labels, ["1e-300", "1e-200", "1e-100"]);
     }

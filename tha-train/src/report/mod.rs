@@ -5,6 +5,7 @@
 //! [`crate::analysis`] on this data.
 
 mod chart;
+mod heat;
 mod model_part;
 mod page;
 mod palette;
@@ -14,9 +15,9 @@ mod scatter;
 mod theory_part;
 mod validation;
 
-pub use chart::{Lines, Series, lines};
+pub use chart::{Lines, Series, lines, standalone};
 pub(crate) use palette::{BLUE, MUTED, ORANGE};
-pub use palette::{Paint, SERIES, dark_rules};
+pub use palette::{Paint, SERIES};
 pub(crate) use scatter::{Cloud, Panel, scatter};
 
 use crate::analysis::Analysis;
@@ -99,7 +100,6 @@ pub struct Convergence {
 /// assert_eq!((header.name.as_str(), source.name.as_str()), ("plant.h", "plant.c"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[must_use]
 pub fn html(report: &Report<'_>) -> String {
     let spec = report.model.spec();
     let subtitle = format!(

@@ -97,29 +97,26 @@ impl Page {
 
 /// A plot with a title and a caption (HTML).
 pub(crate) fn figure(title: &str, svg: &str, caption: &str) -> String {
-    let caption =
-        if caption.is_empty() { String::new() } else { format!("<figcaption>{caption}</figcaption>") };
+    let caption = described(caption);
     format!("<div class=\"card\"><figure><h3>{}</h3>{svg}{caption}</figure></div>", escape(title))
 }
 
-/// A table with a title: the first row is the head; cells are HTML.
-pub(crate) fn table(title: &str, rows: &[Vec<String>], caption: &str) -> String {
-    let row = |(k, row): (usize, &Vec<String>)| {
-        let tag = if k == 0 { "th" } else { "td" };
-        let cells: String = row.iter().map(|cell| format!("<{tag}>{cell}</{tag}>")).collect();
+fn described(caption: &str) -> String {
+    if caption.is_empty() { String::new() } else { format!("<figcaption>{caption}</figcaption>") }
+}
+
+/// A table with a title; cells are HTML.
+pub(crate) fn table(title: &str, head: &[&str], rows: &[Vec<String>], caption: &str) -> String {
+    let head: String = head.iter().map(|cell| format!("<th>{cell}</th>")).collect();
+    let row = |row: &Vec<String>| {
+        let cells: String = row.iter().map(|cell| format!("<td>{cell}</td>")).collect();
         format!("<tr>{cells}</tr>")
     };
     let many = if rows.first().is_some_and(|row| row.len() > 8) { " class=\"many\"" } else { "" };
-    let rows: String = rows.iter().enumerate().map(row).collect();
-    let caption =
-        if caption.is_empty() { String::new() } else { format!("<figcaption>{caption}</figcaption>") };
+    let rows: String = rows.iter().map(row).collect();
+    let caption = described(caption);
     format!(
-        "<div class=\"card\"><h3>{}</h3><div class=\"scroll\"><table{many}>{rows}</table></div>{caption}</div>",
+        "<div class=\"card\"><h3>{}</h3><div class=\"scroll\"><table{many}><tr>{head}</tr>{rows}</table></div>{caption}</div>",
         escape(title)
     )
-}
-
-/// The svg at its own size instead of the width of its card.
-pub(crate) fn natural(svg: &str) -> String {
-    svg.replacen("<svg ", "<svg class=\"natural\" ", 1)
 }

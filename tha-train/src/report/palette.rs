@@ -55,7 +55,7 @@ pub(crate) const HEAT: [Paint; 9] = [
 ];
 
 /// Style rules that turn every plot dark where the reader's system is.
-pub fn dark_rules() -> String {
+pub(super) fn dark_rules() -> String {
     let base = [INK, MUTED, GRID, BLUE, ORANGE, GREEN, RED, PURPLE, TEAL, BAND, PAPER];
     let rule = |paint: &Paint| {
         let RGBColor(r, g, b) = paint.light;

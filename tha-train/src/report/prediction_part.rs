@@ -30,6 +30,11 @@ impl Comparison {
         Self { rows, truth, prediction, metrics }
     }
 
+    /// The residual of an output from a row on.
+    pub(super) fn residual(&self, output: usize, from: usize) -> Vec<f64> {
+        (from..self.rows.len()).map(|t| self.truth[(t, output)] - self.prediction[(t, output)]).collect()
+    }
+
     /// The worst outputs, at most [`OUTPUTS`] of them.
     pub(super) fn shown(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.truth.ncols()).collect();
@@ -41,16 +46,18 @@ impl Comparison {
 }
 
 /// Fewer points: the smallest and the largest of each stretch.
-fn thinned(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
-    let points: Vec<(f64, f64)> = points.collect();
+fn thinned(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     if points.len() <= POINTS {
         return points;
     }
     let stretch = points.len().div_ceil(POINTS / 2);
     let ends = |stretch: &[(f64, f64)]| {
-        let by = |a: &&(f64, f64), b: &&(f64, f64)| a.1.total_cmp(&b.1);
-        let (low, high) =
-            (*stretch.iter().min_by(by).expect("not empty"), *stretch.iter().max_by(by).expect("not empty"));
+        let mut low = stretch[0];
+        let mut high = low;
+        for &point in stretch {
+            low = if point.1 < low.1 { point } else { low };
+            high = if point.1 > high.1 { point } else { high };
+        }
         if low.0 <= high.0 { [low, high] } else { [high, low] }
     };
     points.chunks(stretch).flat_map(ends).collect()
@@ -73,30 +80,12 @@ pub(super) fn prediction(page: &mut Page, report: &Report<'_>, parts: &Compariso
         let name = &report.model.output_names()[j];
         let from = count.saturating_sub(CLOSE_UP);
         let close = |m: &DMatrix<f64>| (from..count).map(|t| (parts.rows[t] as f64, m[(t, j)])).collect();
-        let mut predicted = Series::new("predicted", ORANGE, close(&parts.prediction));
-        predicted.width = 1;
-        let upper = lines(Lines {
-            size: (540, 250),
-            x: "sample",
-            y: name,
-            series: vec![Series::new("measured", BLUE, close(&parts.truth)), predicted],
-            band: None,
-            stems: false,
-            log: false,
-        });
-        let error =
-            (0..count).map(|t| (parts.rows[t] as f64, parts.truth[(t, j)] - parts.prediction[(t, j)]));
-        let mut residual = Series::new("", MUTED, thinned(error));
-        residual.width = 1;
-        let lower = lines(Lines {
-            size: (540, 250),
-            x: "sample",
-            y: "residual",
-            series: vec![residual],
-            band: None,
-            stems: false,
-            log: false,
-        });
+        let measured = Series::new("measured", BLUE, close(&parts.truth));
+        let predicted = Series { width: 1, ..Series::new("predicted", ORANGE, close(&parts.prediction)) };
+        let upper = lines(Lines::new("sample", name, vec![measured, predicted]));
+        let error = parts.rows.iter().zip(parts.residual(j, 0)).map(|(&t, error)| (t as f64, error));
+        let residual = Series { width: 1, ..Series::new("", MUTED, thinned(error.collect())) };
+        let lower = lines(Lines::new("sample", "residual", vec![residual]));
         let m = &parts.metrics.outputs[j];
         let caption = format!("RMSE {}, NRMSE {}, R² {}", short(m.rmse), short(m.nrmse), short(m.r2));
         page.cards(&[

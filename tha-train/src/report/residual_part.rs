@@ -6,6 +6,7 @@ use super::palette::{BLUE, SERIES};
 use super::prediction_part::Comparison;
 use super::validation::{auto, cross};
 use crate::data::Dataset;
+use crate::metrics::OutputMetrics;
 
 /// Largest lag of the residual analysis.
 const LAGS: i64 = 24;
@@ -23,48 +24,37 @@ pub(super) fn residuals(page: &mut Page, data: &Dataset, parts: &Comparison) {
          95 % bands. Correlation with inputs at lags within the memory says that the model is too stiff, at larger lags \
          that the memory is too short, and at negative lags that there is feedback.",
     );
-    let bar = |o: &crate::metrics::OutputMetrics| Bar {
-        label: o.name.clone(),
-        from: 0.0,
-        to: if o.nrmse.is_finite() { o.nrmse } else { 0.0 },
-        paint: BLUE,
-        note: short(o.nrmse),
-    };
-    let listed: Vec<Bar> = parts.metrics.outputs.iter().take(LISTED).map(bar).collect();
-    let mut rows = vec![["output", "RMSE", "NRMSE", "R²", "relative residual"].map(String::from).to_vec()];
-    for o in parts.metrics.outputs.iter().take(LISTED) {
+    let listed = || parts.metrics.outputs.iter().take(LISTED);
+    let nrmse: Vec<Bar> = listed().map(|o| Bar::new(&o.name, o.nrmse, BLUE)).collect();
+    let row = |o: &OutputMetrics| {
         let figures = [o.rmse, o.nrmse, o.r2, o.relative_residual].map(short);
-        rows.push([vec![escape(&o.name)], figures.to_vec()].concat());
-    }
+        [vec![escape(&o.name)], figures.to_vec()].concat()
+    };
     page.cards(&[
         figure(
             "NRMSE of each output",
-            &bars(&listed, 540, false),
+            &bars(&nrmse, false),
             "RMSE as a part of the output's standard deviation: 0 is perfect, 1 no better than the mean.",
         ),
-        table("Figures of each output", &rows, "RMSE in physical units."),
+        table(
+            "Figures of each output",
+            &["output", "RMSE", "NRMSE", "R²", "relative residual"],
+            &listed().map(row).collect::<Vec<_>>(),
+            "RMSE in physical units.",
+        ),
     ]);
     let mut cards = Vec::new();
     let from = parts.rows.len().saturating_sub(SAMPLES);
     let rows = &parts.rows[from..];
     for j in parts.shown() {
-        let error: Vec<f64> =
-            (from..parts.rows.len()).map(|t| parts.truth[(t, j)] - parts.prediction[(t, j)]).collect();
+        let error = parts.residual(j, from);
         let name = &parts.metrics.outputs[j].name;
         let r = auto(data, rows, &error, LAGS);
-        let points = r.lags.iter().zip(&r.values).map(|(lag, v)| (*lag as f64, *v)).collect();
+        let stems = vec![Series::new("", BLUE, r.points())];
         let (outside, of) = r.outside(true);
         cards.push(figure(
             &format!("{name}: auto-correlation of the residual"),
-            &lines(Lines {
-                size: (540, 240),
-                x: "lag (samples)",
-                y: "",
-                series: vec![Series::new("", BLUE, points)],
-                band: Some(r.band),
-                stems: true,
-                log: false,
-            }),
+            &lines(Lines { band: Some(r.band), stems: true, ..Lines::new("lag (samples)", "", stems) }),
             &format!(
                 "{outside} of {of} lags outside of the band; chance gives about {:.0}.",
                 0.05 * of as f64
@@ -78,22 +68,15 @@ pub(super) fn residuals(page: &mut Page, data: &Dataset, parts: &Comparison) {
         all.sort_by(|a, b| (b.1.largest() / b.1.band).total_cmp(&(a.1.largest() / a.1.band)));
         all.truncate(INPUTS);
         let band = all.iter().map(|(_, r)| r.band).fold(0.0, f64::max);
-        let series = all.iter().zip(SERIES).map(|((i, r), paint)| {
-            let points = r.lags.iter().zip(&r.values).map(|(lag, v)| (*lag as f64, *v)).collect();
-            Series { dots: true, width: 1, ..Series::new(data.inputs[*i].clone(), paint, points) }
+        let series = all.iter().zip(SERIES).map(|((i, r), paint)| Series {
+            dots: true,
+            width: 1,
+            ..Series::new(data.inputs[*i].clone(), paint, r.points())
         });
         let which = if all.len() < data.u.len() { "the strongest of all inputs; " } else { "" };
         cards.push(figure(
             &format!("{name}: residual against earlier inputs"),
-            &lines(Lines {
-                size: (540, 240),
-                x: "lag (samples)",
-                y: "",
-                series: series.collect(),
-                band: Some(band),
-                stems: false,
-                log: false,
-            }),
+            &lines(Lines { band: Some(band), ..Lines::new("lag (samples)", "", series.collect()) }),
             &format!(
                 "Cross-correlation, {which}{} of {} values outside of the band; chance gives about {:.0}.",
                 outside.0,

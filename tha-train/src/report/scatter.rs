@@ -1,7 +1,7 @@
 //! Points in panels side by side, both axes logarithmic, as a picture of its own.
 
-use super::chart::{Area, Drawn, SMALL, Series, grid, legend, svg, text, tick};
-use super::palette::{INK, PAPER, Paint, dark_rules};
+use super::chart::{Area, Drawn, SMALL, Series, grid, legend, standalone, svg, text, tick};
+use super::palette::{INK, PAPER, Paint};
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
@@ -44,11 +44,7 @@ pub(crate) fn scatter(panels: &[Panel<'_>]) -> String {
         }
         Ok(())
     });
-    // By itself, not inside a page: the style that turns it dark goes into it.
-    match picture.find('>') {
-        Some(end) => format!("{}<style>{}</style>{}", &picture[..=end], dark_rules(), &picture[end + 1..]),
-        None => picture,
-    }
+    standalone(&picture)
 }
 
 /// From a little below the least to a little above the greatest, as powers of ten.

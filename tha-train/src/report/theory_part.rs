@@ -3,8 +3,7 @@
 use super::chart::{Bar, bars, short};
 use super::page::{Page, escape, figure, table};
 use super::palette::{BLUE, GREEN, MUTED, ORANGE, PURPLE, Paint, RED, TEAL};
-use crate::analysis::step::Decrease;
-use crate::analysis::{Analysis, HeadAnalysis};
+use crate::analysis::{Analysis, HeadAnalysis, OutputAnalysis};
 
 /// Heads shown.
 const HEADS: usize = 40;
@@ -21,25 +20,18 @@ pub(super) fn decomposition(page: &mut Page, a: &Analysis) {
         ),
     );
     let (bias, bake, gain) = (a.bias * a.bias, a.bake * a.bake, 2.0 * a.align);
-    let bar = |label: &str, from: f64, to: f64, paint, note: String| Bar {
-        label: label.into(),
-        from,
-        to,
-        paint,
-        note,
-    };
     let error = a.theorem1.lhs;
+    let (sign, paint) = if gain >= 0.0 { ("−", GREEN) } else { ("+", RED) };
+    let step = |label: &str, from: f64, to: f64, paint, sign: &str| Bar {
+        from,
+        note: format!("{sign} {}", short((to - from).abs())),
+        ..Bar::new(label, to, paint)
+    };
     let steps = [
-        bar("coverage bias²", 0.0, bias, ORANGE, short(bias)),
-        bar("+ baking adjustment²", bias, bias + bake, BLUE, format!("+ {}", short(bake))),
-        bar(
-            "− 2 alignment",
-            bias + bake,
-            bias + bake - gain,
-            if gain >= 0.0 { GREEN } else { RED },
-            format!("{} {}", if gain >= 0.0 { "−" } else { "+" }, short(gain.abs())),
-        ),
-        bar("= error²", 0.0, error, PURPLE, format!("= {}", short(error))),
+        Bar::new("coverage bias²", bias, ORANGE),
+        step("+ baking adjustment²", bias, bias + bake, BLUE, "+"),
+        step("− 2 alignment", bias + bake, bias + bake - gain, paint, sign),
+        step("= error²", 0.0, error, PURPLE, "="),
     ];
     let verdict = if !a.convex {
         "The weights are not convex: the truncated ensemble counts some coefficients more than once, so the bias is large \
@@ -60,14 +52,13 @@ pub(super) fn decomposition(page: &mut Page, a: &Analysis) {
         )
     };
     let sum = format!(
-        "{} + {} {} {} = {}. {verdict}",
+        "{} + {} {sign} {} = {}. {verdict}",
         short(bias),
         short(bake),
-        if gain >= 0.0 { "−" } else { "+" },
         short(gain.abs()),
         short(error)
     );
-    let mut cards = vec![figure("The error, added up (Theorem 1)", &bars(&steps, 540, true), &sum)];
+    let mut cards = vec![figure("The error, added up (Theorem 1)", &bars(&steps, true), &sum)];
     if a.convex {
         cards.push(bounds(a));
     }
@@ -76,15 +67,13 @@ pub(super) fn decomposition(page: &mut Page, a: &Analysis) {
 }
 
 fn bounds(a: &Analysis) -> String {
-    let mut listed =
-        vec![Bar { label: "error".into(), from: 0.0, to: a.error, paint: PURPLE, note: short(a.error) }];
-    let mut add = |label: &str, value: Option<f64>, paint| {
-        if let Some(value) = value {
-            listed.push(Bar { label: label.into(), from: 0.0, to: value, paint, note: short(value) });
-        }
-    };
-    add("Theorem 3", a.theorem3.rhs.map(|rhs| rhs.max(0.0).sqrt()), TEAL);
-    add("Theorem 2", a.theorem2.rhs, MUTED);
+    let values = [
+        ("error", Some(a.error), PURPLE),
+        ("Theorem 3", a.theorem3.rhs.map(|rhs| rhs.max(0.0).sqrt()), TEAL),
+        ("Theorem 2", a.theorem2.rhs, MUTED),
+    ];
+    let bar = |(label, value, paint): (&str, Option<f64>, Paint)| Some(Bar::new(label, value?, paint));
+    let listed: Vec<Bar> = values.into_iter().filter_map(bar).collect();
     let spectrum = if a.lambda_exact { "λ<sub>max</sub>(G)" } else { "trace bound on λ<sub>max</sub>(G)" };
     let caption = format!(
         "Theorem 2 is √λ<sub>max</sub> ‖T‖ + (Σ w ε²)<sup>½</sup> with {spectrum} = {} and ‖T‖ = {}; Theorem 3 is the root of \
@@ -92,36 +81,27 @@ fn bounds(a: &Analysis) -> String {
         short(a.lambda_max),
         short(a.tail_norm)
     );
-    figure("The error and its two bounds", &bars(&listed, 540, false), &caption)
+    figure("The error and its two bounds", &bars(&listed, false), &caption)
 }
 
 fn outputs(a: &Analysis) -> [String; 2] {
-    let mut rows =
-        vec![["output", "error", "bias (truncated)", "baking adjustment"].map(String::from).to_vec()];
-    for o in &a.outputs {
-        rows.push(vec![escape(&o.name), short(o.error), short(o.bias), short(o.bake)]);
-    }
+    let row = |o: &OutputAnalysis| vec![escape(&o.name), short(o.error), short(o.bias), short(o.bake)];
     let recording = [
         ("full model", a.full_residual),
         ("ensemble", a.ensemble_residual),
         ("truncated ensemble", a.truncated_residual),
     ];
-    let bar = |(label, value): (&str, f64)| Bar {
-        label: label.into(),
-        from: 0.0,
-        to: value,
-        paint: BLUE,
-        note: short(value),
-    };
+    let bar = |(label, value)| Bar::new(label, value, BLUE);
     [
         figure(
             "Distance from the recording",
-            &bars(&recording.map(bar), 540, false),
+            &bars(&recording.map(bar), false),
             "‖Y − Ŷ‖ per sample, standardised.",
         ),
         table(
             "Against the full model, physical units",
-            &rows,
+            &["output", "error", "bias (truncated)", "baking adjustment"],
+            &a.outputs.iter().map(row).collect::<Vec<_>>(),
             "Root-mean-square differences of each output.",
         ),
     ]
@@ -137,26 +117,22 @@ pub(super) fn baking(page: &mut Page, a: &Analysis) {
     let share = |h: &HeadAnalysis| {
         if h.correlation_norm > 0.0 { h.tangent_norm / h.correlation_norm } else { 0.0 }
     };
-    let per_head = |of: &dyn Fn(&HeadAnalysis) -> (f64, Paint, String)| -> Vec<Bar> {
-        let bar = |(k, h)| {
-            let (to, paint, note) = of(h);
-            Bar { label: format!("head {}", k + 1), from: 0.0, to, paint, note }
-        };
-        a.heads.iter().take(HEADS).enumerate().map(bar).collect()
+    let heads = || a.heads.iter().take(HEADS).enumerate().map(|(k, h)| (format!("head {}", k + 1), h));
+    let incentive = |(name, h): (String, &HeadAnalysis)| Bar {
+        note: format!("{:.0} %", 100.0 * share(h)),
+        ..Bar::new(&name, share(h), if h.incentive { GREEN } else { MUTED })
     };
-    let listed = per_head(&|h| {
-        (share(h), if h.incentive { GREEN } else { MUTED }, format!("{:.0} %", 100.0 * share(h)))
-    });
-    let gaps = per_head(&|h| (h.epsilon, BLUE, short(h.epsilon)));
+    let listed: Vec<Bar> = heads().map(incentive).collect();
+    let gaps: Vec<Bar> = heads().map(|(name, h)| Bar::new(&name, h.epsilon, BLUE)).collect();
     page.cards(&[
         figure(
             "Incentive: share of the correlation within reach",
-            &bars(&listed, 540, false),
+            &bars(&listed, false),
             "Green: an incentive exists.",
         ),
         figure(
             "Truncation gap ε of each head",
-            &bars(&gaps, 540, false),
+            &bars(&gaps, false),
             "How far training moved the head's prediction.",
         ),
     ]);
@@ -174,27 +150,26 @@ pub(super) fn baking(page: &mut Page, a: &Analysis) {
         "cut",
         "realised",
     ];
-    let mut rows = vec![head.map(String::from).to_vec()];
-    let step = |d: Option<Decrease>, field: fn(&Decrease) -> f64| d.map_or("-".into(), |d| short(field(&d)));
-    for (k, h) in a.heads.iter().enumerate().take(HEADS) {
-        rows.push(vec![
-            (k + 1).to_string(),
-            escape(&h.inputs.join(" ")),
-            short(h.weight),
-            if h.incentive { "<span class=\"good\">yes</span>".into() } else { "no".into() },
-            short(h.residual.noise),
-            short(h.residual.omitted),
-            short(h.residual.projection),
-            step(h.als, |d| d.predicted),
-            step(h.als, |d| d.realised),
-            step(h.mals, |d| d.predicted),
-            step(h.mals, |d| d.truncation),
-            step(h.mals, |d| d.realised),
-        ]);
-    }
+    let row = |(k, h): (usize, &HeadAnalysis)| {
+        let incentive = if h.incentive { "<span class=\"good\">yes</span>" } else { "no" };
+        let (als, mals) = (h.als.as_ref(), h.mals.as_ref());
+        let figures = [
+            Some(h.residual.noise),
+            Some(h.residual.omitted),
+            Some(h.residual.projection),
+            als.map(|d| d.predicted),
+            als.map(|d| d.realised),
+            mals.map(|d| d.predicted),
+            mals.map(|d| d.truncation),
+            mals.map(|d| d.realised),
+        ];
+        let first = [(k + 1).to_string(), escape(&h.inputs.join(" ")), short(h.weight), incentive.into()];
+        [first.to_vec(), figures.map(|figure| figure.map_or("-".into(), short)).to_vec()].concat()
+    };
     page.cards(&[table(
         "Residual at the projection (Lemma 1) and the first step from it (Theorem 5)",
-        &rows,
+        &head,
+        &a.heads.iter().take(HEADS).enumerate().map(row).collect::<Vec<_>>(),
         "Norms of noise, omitted dynamics and projection error; decrease of the squared residual by the best single core \
          (ALS) and by the first two cores (MALS), where the cut back to the head's \
          rank takes a part away, or more than all (negative).",

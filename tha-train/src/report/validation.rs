@@ -24,6 +24,11 @@ impl Correlation {
         (counted().filter(|(_, value)| value.abs() > self.band).count(), counted().count())
     }
 
+    /// Lags and values, to be drawn.
+    pub(crate) fn points(&self) -> Vec<(f64, f64)> {
+        self.lags.iter().zip(&self.values).map(|(lag, value)| (*lag as f64, *value)).collect()
+    }
+
     pub(crate) fn largest(&self) -> f64 {
         self.values.iter().fold(0.0, |m, v| v.abs().max(m))
     }
@@ -76,15 +81,13 @@ pub(crate) fn cross(
     input: usize,
     most: i64,
 ) -> Correlation {
-    let (centred, _) = spread(data, rows, residual);
     let column = &data.u[input];
     let at: Vec<f64> = rows.iter().map(|&row| column[row]).collect();
+    let ((centred, _), (seen, _)) = (spread(data, rows, residual), spread(data, rows, &at));
     let mean = at.iter().sum::<f64>() / at.len().max(1) as f64;
     let all: Vec<Option<f64>> = column.iter().map(|v| Some(v - mean)).collect();
-    let square = |values: &mut dyn Iterator<Item = f64>| values.map(|v| v * v).sum::<f64>();
-    let unit = (square(&mut centred.iter().copied()) * square(&mut at.iter().map(|v| v - mean)))
-        .sqrt()
-        .max(f64::MIN_POSITIVE);
+    let square = |values: &[f64]| values.iter().map(|v| v * v).sum::<f64>();
+    let unit = (square(&centred) * square(&seen)).sqrt().max(f64::MIN_POSITIVE);
     let lags: Vec<i64> = (-most / 2..=most).collect();
     let values = lags.iter().map(|&lag| product(data, rows, &centred, &all, lag) / unit).collect();
     let (e, u) = (auto(data, rows, residual, most), auto(data, rows, &at, most));

@@ -80,7 +80,11 @@ impl Scaling {
                 return Ok((mean, None));
             }
             if std < SMALLEST {
-                return Err(DataError::Spread { origin: data.origin.clone(), column: name.clone(), std });
+                let finding = format!(
+                    "its standard deviation {std:.1e} is too small for the 32-bit numbers of a model; use other units, in \
+                     which it is near 1"
+                );
+                return Err(DataError::new(format!("{}, column '{name}'", data.origin), finding));
             }
             Ok((mean, Some(std)))
         };

@@ -10,7 +10,7 @@ use crate::data::Dataset;
 use crate::network::Normal;
 use serde_json::{Value, json};
 
-/// What may be left of a channel's step response after M samples.
+/// Largest part of a channel's step response that may remain after M samples.
 const TAIL: f64 = 0.05;
 
 pub(super) struct Array {

@@ -2,7 +2,7 @@
 //! sensor array.
 
 use super::{Kind, SynthParams};
-use crate::data::{Dataset, Record};
+use crate::data::Dataset;
 use crate::network::Normal;
 
 /// Correlation of a smooth input with itself one sample later.
@@ -25,12 +25,5 @@ pub(super) fn excite(options: &SynthParams, samples: usize, normal: &mut Normal)
         let mixed = source().into_iter().zip(&common).map(|(a, b)| own * a + shared * b);
         mixed.map(|value| (value * 1e6).round() / 1e6).collect()
     };
-    Dataset {
-        origin: "synth".into(),
-        inputs: (1..=options.channels).map(|i| format!("u{i}")).collect(),
-        outputs: Vec::new(),
-        u: (0..options.channels).map(&mut channel).collect(),
-        y: Vec::new(),
-        records: vec![Record { id: String::new(), rows: 0..samples }],
-    }
+    Dataset::new("synth", (0..options.channels).map(&mut channel).collect(), Vec::new())
 }

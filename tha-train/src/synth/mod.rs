@@ -29,7 +29,7 @@ pub enum Kind {
     Array,
 }
 
-/// What to generate.
+/// Parameters of the generated system and data.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SynthParams {
     /// The kind of system.
@@ -123,7 +123,7 @@ impl SynthParams {
     }
 }
 
-/// An option that makes no sense.
+/// A parameter that is out of its range.
 #[derive(Debug, thiserror::Error)]
 #[error("`{option}`: {found} is out of range; expected {expected}")]
 pub struct SynthError {
@@ -259,18 +259,6 @@ mod tests {
             let data = generate(&options).unwrap().train;
             let product = data.u[0].iter().zip(&data.u[2]).map(|(a, b)| a * b).sum::<f64>() / 20_000.0;
             assert!((product - 0.8).abs() < 0.06, "{kind:?}: {product}");
-        }
-    }
-
-    #[test]
-    fn nonsense_is_refused() {
-        for options in [
-            SynthParams { memory: 0, ..SynthParams::new(Kind::Volterra) },
-            SynthParams { degree: 99, ..SynthParams::new(Kind::Volterra) },
-            SynthParams { correlation: 1.0, ..SynthParams::new(Kind::Volterra) },
-            SynthParams { noise: f64::NAN, ..SynthParams::new(Kind::Volterra) },
-        ] {
-            assert!(generate(&options).unwrap_err().to_string().contains("out of range"));
         }
     }
 }

@@ -83,20 +83,12 @@ impl System for WienerHammerstein {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::Record;
 
     #[test]
     fn one_branch_by_hand() {
         let system =
             Branch { first: vec![vec![1.0, 0.5]], polynomial: vec![1.0, 2.0], second: vec![1.0, -1.0] };
-        let inputs = Dataset {
-            origin: String::new(),
-            inputs: vec!["u1".into()],
-            outputs: vec![],
-            u: vec![vec![2.0, 0.0, 1.0]],
-            y: vec![],
-            records: vec![Record { id: String::new(), rows: 0..3 }],
-        };
+        let inputs = Dataset::new("", vec![vec![2.0, 0.0, 1.0]], vec![]);
         // z = 2, 1, 1; w = z + 2 z^2 = 10, 3, 3; y = w(t) - w(t-1).
         assert_eq!(system.respond(&inputs), [10.0, -7.0, 0.0]);
     }

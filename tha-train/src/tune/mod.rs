@@ -206,7 +206,7 @@ fn check(data: &Dataset, options: &TuneParams) -> Result<(), FitError> {
                     all => format!("the outputs {} are", listed(all)),
                 }
             );
-            return Err(DataError::Split { origin: data.origin.clone(), finding }.into());
+            return Err(DataError::new(&data.origin, finding).into());
         }
     }
     if options.trials == Some(0) {

@@ -4,7 +4,7 @@
 use nalgebra::DMatrix;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use tha_train::analysis::{Part, Setting, mask};
+use tha_train::analysis::{Pair, Part, mask};
 use tha_train::network::Network;
 
 /// A number with mean 0 and variance about 1: the theorems ask for no distribution.
@@ -20,16 +20,16 @@ pub fn random_network(outputs: usize, q: usize, ranks: &[usize], rng: &mut ChaCh
 }
 
 /// All coefficients, core after core.
-pub fn coefficients(train: &Network) -> Vec<f64> {
-    train.cores.iter().flat_map(|core| core.data.clone()).collect()
+pub fn coefficients(network: &Network) -> Vec<f64> {
+    network.cores.iter().flat_map(|core| core.data.clone()).collect()
 }
 
-/// The train of the same shape with other coefficients.
-pub fn with_coefficients(train: &Network, coefficients: &[f64]) -> Network {
+/// The network of the same shape with other coefficients.
+pub fn with_coefficients(network: &Network, coefficients: &[f64]) -> Network {
     let mut rest = coefficients.iter().copied();
-    let mut train = train.clone();
-    train.cores.iter_mut().flat_map(|core| &mut core.data).zip(&mut rest).for_each(|(v, c)| *v = c);
-    train
+    let mut network = network.clone();
+    network.cores.iter_mut().flat_map(|core| &mut core.data).zip(&mut rest).for_each(|(v, c)| *v = c);
+    network
 }
 
 /// Sizes of a random problem.
@@ -44,7 +44,7 @@ pub struct Sizes {
 }
 
 /// A full model, heads that are anything from the truncation to unrelated, convex weights, correlated inputs.
-pub fn random_setting(seed: u64, sizes: Sizes) -> Setting {
+pub fn random_pair(seed: u64, sizes: Sizes) -> Pair {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let Sizes { inputs, memory, degree, outputs, rows, heads } = sizes;
     let q = inputs * memory + 1;
@@ -71,14 +71,14 @@ pub fn random_setting(seed: u64, sizes: Sizes) -> Setting {
             subset.push(rng.random_range(0..inputs));
         }
         let ranks: Vec<usize> = (1..degree).map(|_| rng.random_range(1..=2)).collect();
-        let mut train = random_network(outputs, subset.len() * memory + 1, &ranks, rng);
+        let mut network = random_network(outputs, subset.len() * memory + 1, &ranks, rng);
         let far: f64 = rng.random();
-        train.scale(far * far);
+        network.scale(far * far);
         let near = mask::restrict(&full, &subset, inputs);
-        Part { train: near.add(&train), subset, weight: weight / sum, ranks }
+        Part { network: near.add(&network), subset, weight: weight / sum, ranks }
     };
     let heads = raw.into_iter().map(|weight| part(weight, &mut rng)).collect();
-    Setting {
+    Pair {
         x,
         y,
         inputs: (0..inputs).map(|i| format!("u{i}")).collect(),
@@ -104,9 +104,9 @@ pub fn indices(c: usize, q: usize, degree: usize) -> impl Iterator<Item = usize>
 }
 
 /// B, q^d x l.
-pub fn dense_matrix(train: &Network) -> DMatrix<f64> {
-    let dense = train.to_dense();
-    DMatrix::from_column_slice(dense.len() / train.outputs(), train.outputs(), &dense)
+pub fn dense_matrix(network: &Network) -> DMatrix<f64> {
+    let dense = network.to_dense();
+    DMatrix::from_column_slice(dense.len() / network.outputs(), network.outputs(), &dense)
 }
 
 /// The diagonal of P_S.
@@ -121,8 +121,8 @@ pub fn weigh(diagonal: &[f64], matrix: &DMatrix<f64>) -> DMatrix<f64> {
 }
 
 /// Bhat_k in the space of all monomials.
-pub fn dense_head(setting: &Setting, head: &Part) -> DMatrix<f64> {
-    dense_matrix(&mask::embed(&head.train, &head.subset, setting.inputs.len(), setting.full.q()))
+pub fn dense_head(pair: &Pair, head: &Part) -> DMatrix<f64> {
+    dense_matrix(&mask::embed(&head.network, &head.subset, pair.inputs.len(), pair.full.q()))
 }
 
 /// Asserts closeness relative to the larger magnitude.

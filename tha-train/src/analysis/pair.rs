@@ -2,7 +2,7 @@
 //!
 //! The files may standardise differently. With x' = (u - o') g' in the ensemble's file and x = (u - o) g in the full
 //! model's, x'_i = (g'/g) x_i + g' (o - o') x_0: a linear map on the slices of every core, which keeps each head inside
-//! its subset. Outputs differ by a factor and a constant; the constant is a train of rank one, shared among the heads.
+//! its subset. Outputs differ by a factor and a constant; the constant is a network of rank one, shared among the heads.
 //! The polynomials are compared; a clamp of the inputs to their training range is not part of the theory.
 
 use super::AnalysisError;
@@ -17,7 +17,7 @@ use tha_core::build::{self, InputChannel, ModelSpec};
 
 /// A full model B*, heads Bhat_k with weights w_k, and rows x_t, y_t, all in the same coordinates.
 #[derive(Clone, Debug)]
-pub struct Setting {
+pub struct Pair {
     /// N x q, lag-major, the first column one.
     pub x: DMatrix<f64>,
     /// N x l.
@@ -45,22 +45,20 @@ pub struct Part {
     /// w_k.
     pub weight: f64,
     /// Bhat_k over the columns of its subset.
-    pub train: Network,
-    /// The ranks it was fitted with; a constant taken into `train` may have added one to its own.
+    pub network: Network,
+    /// The ranks it was fitted with; a constant taken into `network` may have added one to its own.
     pub ranks: Vec<usize>,
 }
 
 impl Part {
     /// The columns of x that the head sees.
-    #[must_use]
     pub fn features(&self, x: &DMatrix<f64>, inputs: usize) -> DMatrix<f64> {
         x.select_columns(&columns_of(&self.subset, inputs, x.ncols()))
     }
 }
 
-impl Setting {
+impl Pair {
     /// Degree d.
-    #[must_use]
     pub fn degree(&self) -> usize {
         self.full.degree()
     }
@@ -85,13 +83,13 @@ impl Setting {
         let whole = own
             .iter()
             .map(|head| {
-                let mut train = embed(&head.train, &head.subset, a.inputs.len(), q);
-                train.scale(head.weight);
-                train
+                let mut network = embed(&head.network, &head.subset, a.inputs.len(), q);
+                network.scale(head.weight);
+                network
             })
-            .reduce(|sum, train| sum.add(&train))
+            .reduce(|sum, network| sum.add(&network))
             .unwrap_or_else(|| Network::zeros(a.outputs.len(), q, &vec![1; a.degree - 1]));
-        let mut setting = Self {
+        let mut pair = Self {
             x: lagged.rows(0, lagged.nrows()),
             y: lagged.y,
             inputs: a.inputs.iter().map(|channel| channel.name.clone()).collect(),
@@ -101,16 +99,15 @@ impl Setting {
             heads: heads(a, b)?,
             conversion_gap: None,
         };
-        setting.conversion_gap = Some(setting.compare(full, ensemble, data, &rows, &scaling));
-        Ok(setting)
+        pair.conversion_gap = Some(pair.compare(full, ensemble, data, &rows, &scaling));
+        Ok(pair)
     }
 
     /// sum_k w_k U Bhat_k.
-    #[must_use]
     pub fn ensemble_prediction(&self) -> DMatrix<f64> {
         let zero = DMatrix::zeros(self.x.nrows(), self.y.ncols());
         self.heads.iter().fold(zero, |sum, head| {
-            sum + head.train.evaluate(&head.features(&self.x, self.inputs.len())) * head.weight
+            sum + head.network.evaluate(&head.features(&self.x, self.inputs.len())) * head.weight
         })
     }
 
@@ -145,14 +142,14 @@ impl Setting {
     }
 }
 
-/// Refuses what this machine cannot hold: all windows, once more for the heads, and the full model as one train, whose ranks are
+/// Refuses what this machine cannot hold: all windows, once more for the heads, and the full model as one network, whose ranks are
 /// the sums of those of its heads.
 fn check_size(full: &ModelSpec, rows: usize) -> Result<(), AnalysisError> {
     let q = (full.inputs.len() * full.memory) as f64 + 1.0;
     let ranks = |k: usize| full.heads.iter().map(|head| head.cores[k].left as f64).sum::<f64>();
     let components = |k: usize| ranks(k) * if k + 1 < full.degree { ranks(k + 1) } else { 1.0 };
-    let train = q * (0..full.degree).map(components).sum::<f64>();
-    let bytes = 8.0 * (2.0 * rows as f64 * q + train);
+    let coefficients = q * (0..full.degree).map(components).sum::<f64>();
+    let bytes = 8.0 * (2.0 * rows as f64 * q + coefficients);
     let remedy = "use fewer samples, or compare models of fewer inputs";
     Ok(host::check_room("the windows of all inputs", bytes, remedy)?)
 }
@@ -207,19 +204,19 @@ fn heads(to: &ModelSpec, from: &ModelSpec) -> Result<Vec<Part>, AnalysisError> {
                 (slice, gain / f64::from(ours.gain), shift)
             })
             .collect();
-        let mut train = Network { cores: head.cores.iter().map(|core| change(core, &slices)).collect() };
-        let first = &mut train.cores[0];
+        let mut network = Network { cores: head.cores.iter().map(|core| change(core, &slices)).collect() };
+        let first = &mut network.cores[0];
         let width = first.q * first.right;
         first.data = outputs
             .iter()
             .flat_map(|&(at, factor, _)| first.data[at * width..][..width].iter().map(move |v| v * factor))
             .collect();
-        let ranks = train.ranks();
+        let ranks = network.ranks();
         if outputs.iter().any(|(.., constant)| *constant != 0.0) {
-            train = train.add(&constant(&train, &outputs, share));
+            network = network.add(&constant(&network, &outputs, share));
         }
         let subset = order.iter().map(|&(place, _)| place).collect();
-        Part { subset, weight: f64::from(head.weight), train, ranks }
+        Part { subset, weight: f64::from(head.weight), network, ranks }
     };
     Ok(from.heads.iter().zip(shares).map(head).collect())
 }
@@ -249,14 +246,14 @@ fn change(core: &build::Core, slices: &[(usize, f64, f64)]) -> Core {
     changed
 }
 
-/// A train of rank one that is constant: `share` of the missing constant of every output.
+/// A network of rank one that is constant: `share` of the missing constant of every output.
 fn constant(like: &Network, outputs: &[(usize, f64, f64)], share: f64) -> Network {
-    let mut train = Network::zeros(like.outputs(), like.q(), &vec![1; like.degree() - 1]);
-    for (k, core) in train.cores.iter_mut().enumerate() {
+    let mut network = Network::zeros(like.outputs(), like.q(), &vec![1; like.degree() - 1]);
+    for (k, core) in network.cores.iter_mut().enumerate() {
         let width = core.q;
         for (row, output) in core.data.chunks_exact_mut(width).zip(outputs) {
             row[0] = if k == 0 { share * output.2 } else { 1.0 };
         }
     }
-    train
+    network
 }
