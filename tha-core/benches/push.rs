@@ -49,7 +49,7 @@ fn model(shape: [usize; 6]) -> Vec<u8> {
         inputs: (0..p).map(channel).collect(),
         outputs: vec![OutputChannel { name: "y".into(), offset: 0.0, scale: 1.0, residual: 0.0 }],
         memory,
-        degree,
+        stage: Default::default(),
         range: Default::default(),
         non_finite: Default::default(),
         heads: (0..heads).map(head).collect(),

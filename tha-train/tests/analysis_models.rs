@@ -51,7 +51,9 @@ fn model(seed: u64, data: &Dataset, subsets: &[(&[usize], f64)], degree: usize) 
     let heads: Vec<_> = subsets
         .iter()
         .zip(&trains)
-        .map(|((subset, weight), train)| HeadPart { inputs: subset.to_vec(), weight: *weight, train })
+        .map(|((subset, weight), train)| {
+            HeadPart::of_lags(subset.to_vec(), 0..train.outputs(), *weight, train)
+        })
         .collect();
     let frame = Frame {
         data,
@@ -59,7 +61,7 @@ fn model(seed: u64, data: &Dataset, subsets: &[(&[usize], f64)], degree: usize) 
         scaling: &scaling,
         residual: &[],
         memory: MEMORY,
-        degree,
+        stage: Default::default(),
         range: RangePolicy::Pass,
         seed: 0,
         note: String::new(),

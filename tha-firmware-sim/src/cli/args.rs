@@ -22,7 +22,7 @@ impl Files {
     pub fn read(&self, with_outputs: bool) -> Result<(ModelFile, Dataset), Box<dyn Error>> {
         let model = ModelFile::read(&self.model)?;
         let data = self.data.source()?.read(&model.batch().columns(with_outputs))?;
-        data.check_memory(model.shape().memory)?;
+        data.check_memory(model.model().settled())?;
         Ok((model, data))
     }
 }

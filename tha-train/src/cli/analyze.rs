@@ -55,7 +55,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         output::check(path, Kind::Text, args.replace.force, read)?;
     }
     let data = args.data.source()?.read(&full.columns(true))?;
-    data.check_memory(full.spec().memory)?;
+    data.check_memory(full.spec().settled())?;
     let progress = Progress::new(args.speech, data.warnings());
     let setting = Setting::from_models(&full, &ensemble, &data)?;
     progress.now(|| format!("analysing {}", count(setting.heads.len(), "head")));

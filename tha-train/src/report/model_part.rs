@@ -115,7 +115,7 @@ pub(super) fn heads(page: &mut Page, report: &Report<'_>) {
          the weight of the heads that see both: products of inputs that no head sees together are outside of the model.",
     );
     let mut order: Vec<usize> = (0..spec.heads.len()).collect();
-    order.sort_by(|&a, &b| spec.heads[b].weight.total_cmp(&spec.heads[a].weight));
+    order.sort_by(|&a, &b| spec.heads[b].weight().total_cmp(&spec.heads[a].weight()));
     order.truncate(HEADS);
     let listed: Vec<Bar> = order
         .iter()
@@ -126,7 +126,7 @@ pub(super) fn heads(page: &mut Page, report: &Report<'_>) {
             if names.chars().count() > 24 {
                 names = names.chars().take(23).collect::<String>() + "…";
             }
-            let weight = f64::from(head.weight);
+            let weight = f64::from(head.weight());
             Bar {
                 label: format!("{}: {names}", k + 1),
                 from: 0.0,
@@ -174,7 +174,7 @@ fn coverage(spec: &ModelSpec) -> (DMatrix<f64>, Vec<String>) {
         let mut share = vec![0.0; cells];
         head.inputs.iter().for_each(|&input| share[input / size] += length(input / size).recip());
         for (i, j) in (0..cells).flat_map(|i| (0..cells).map(move |j| (i, j))) {
-            covered[(i, j)] += f64::from(head.weight) * share[i] * share[j];
+            covered[(i, j)] += f64::from(head.weight()) * share[i] * share[j];
         }
     }
     let names = spec.inputs.iter().map(|channel| channel.name.clone());
@@ -194,7 +194,7 @@ pub(super) fn size(page: &mut Page, report: &Report<'_>) {
     let mut rows = vec![
         row("", String::new()),
         row("inputs, outputs", format!("{}, {}", spec.inputs.len(), spec.outputs.len())),
-        row("memory, degree", format!("{}, {}", spec.memory, spec.degree)),
+        row("memory, degree", format!("{}, {}", spec.memory, spec.degree())),
         row("heads", spec.heads.len().to_string()),
         row("ranks", rank),
         row("parameters", report.model.parameters().to_string()),
@@ -206,7 +206,7 @@ pub(super) fn size(page: &mut Page, report: &Report<'_>) {
         let spec = full.spec();
         for (k, value) in [
             format!("{}, {}", spec.inputs.len(), spec.outputs.len()),
-            format!("{}, {}", spec.memory, spec.degree),
+            format!("{}, {}", spec.memory, spec.degree()),
             spec.heads.len().to_string(),
             spec.heads
                 .iter()
