@@ -56,6 +56,8 @@ pub enum ParseError {
         metadata: usize,
         /// Block words by the header.
         words: usize,
+        /// Bytes behind the block by the header.
+        about: usize,
         /// Bytes given.
         file: usize,
     },
@@ -69,6 +71,40 @@ pub enum ParseError {
     MetadataTrailing {
         /// Bytes left over.
         extra: usize,
+    },
+    /// The kind of numbers in the block is not known.
+    Numbers {
+        /// In the file.
+        found: u8,
+    },
+    /// A run of sections has an unknown kind, a source that is not there before it, or a pole outside the unit circle.
+    Section {
+        /// Index of the run.
+        run: usize,
+    },
+    /// A feature uses a signal that is not there, two inputs, or an empty range.
+    Feature {
+        /// Index of the feature.
+        feature: usize,
+    },
+    /// The nodes of a feature do not increase, or there are fewer than two.
+    Nodes {
+        /// Index of the feature.
+        feature: usize,
+    },
+    /// A head serves outputs that the model does not have, or none.
+    Served {
+        /// Head index.
+        head: usize,
+        /// Outputs of the model.
+        outputs: usize,
+    },
+    /// A head uses a feature that the model does not have or that belongs to none of its inputs.
+    HeadFeature {
+        /// Head index.
+        head: usize,
+        /// Index of the feature.
+        feature: usize,
     },
     /// A dimension is zero.
     Zero {
@@ -151,7 +187,7 @@ pub enum ParseError {
         /// The rank in the file.
         found: usize,
     },
-    /// The stored number of sums of a head is not the sum of r_{k-1} r_k.
+    /// The stored number of sums of a head is not the sum of r_{k-1} r_k, or its rows are not those of its features.
     Sums {
         /// Head index.
         head: usize,
@@ -160,10 +196,12 @@ pub enum ParseError {
         /// In the file.
         found: usize,
     },
-    /// A coefficient or head weight is NaN or infinite.
+    /// A coefficient, weight or node is NaN or infinite.
     NonFinite {
-        /// Head index.
-        head: usize,
+        /// What it belongs to.
+        part: &'static str,
+        /// Which of them.
+        index: usize,
         /// Word in the block.
         word: usize,
     },
@@ -207,17 +245,44 @@ impl Display for ParseError {
             Self::Header { format, length } => {
                 write!(f, "no format {format} with a header of {length} bytes exists; the writer is at fault")
             }
-            Self::Lengths { metadata, words, file } => {
-                write!(f, "{metadata} bytes of metadata and {words} words do not make a file of {file} bytes")
+            Self::Lengths { metadata, words, about, file } => write!(
+                f,
+                "{metadata} bytes of description, {words} words and {about} bytes do not make a file of {file} bytes"
+            ),
+            Self::Padding => {
+                write!(f, "the padding after the description is not zero; the writer is at fault")
             }
-            Self::Padding => write!(f, "the padding after the metadata is not zero; the writer is at fault"),
             Self::Unaligned => write!(
                 f,
                 "the model does not start at a multiple of four bytes; use tha_core::include_model! or tha_core::Aligned"
             ),
-            Self::Metadata => write!(f, "the metadata cannot be decoded; the writer is at fault"),
+            Self::Metadata => write!(f, "the description cannot be decoded; the writer is at fault"),
             Self::MetadataTrailing { extra } => {
-                write!(f, "{extra} bytes follow the metadata; the writer is at fault")
+                write!(f, "{extra} bytes follow the description; the writer is at fault")
+            }
+            Self::Numbers { found } => {
+                write!(
+                    f,
+                    "numbers of kind {found} are not known here; update tha-core or export the model as f32"
+                )
+            }
+            Self::Section { run } => {
+                write!(f, "run {run} of the filters has no stable pole or no source; the writer is at fault")
+            }
+            Self::Feature { feature } => {
+                write!(f, "feature {feature} has no usable signal or range; the writer is at fault")
+            }
+            Self::Nodes { feature } => {
+                write!(f, "the nodes of feature {feature} do not increase; the writer is at fault")
+            }
+            Self::Served { head, outputs } => {
+                write!(f, "head {head} serves outputs beyond the {outputs} of the model, or none")
+            }
+            Self::HeadFeature { head, feature } => {
+                write!(
+                    f,
+                    "head {head} cannot use feature {feature}: it is missing or belongs to another input"
+                )
             }
             Self::Zero { what } => write!(f, "the model has no {what}"),
             Self::Names { what, expected, found } => {
@@ -256,8 +321,8 @@ impl Display for ParseError {
             Self::Sums { head, expected, found } => {
                 write!(f, "head {head} says {found} sums, its ranks make {expected}; the writer is at fault")
             }
-            Self::NonFinite { head, word } => {
-                write!(f, "a weight of head {head} (word {word} of the block) is NaN or infinite")
+            Self::NonFinite { part, index, word } => {
+                write!(f, "a number of {part} {index} (word {word} of the block) is NaN or infinite")
             }
             Self::Capacities { stored, computed } => {
                 write!(f, "the header asks for {stored}, the model needs {computed}; the writer is at fault")

@@ -1,22 +1,26 @@
-//! The `.tha` file: header, metadata, block. `FORMAT.md` is the specification; this file is its only reader
-//! of fixed positions, and [`build`](crate::build) its only writer.
+//! The `.tha` file: header, description, block, and what only a host reads. `FORMAT.md` is the specification; this file is
+//! its only reader of fixed positions, and [`build`](crate::build) its only writer.
 //!
 //! ```text
-//! 0    header     36 bytes at fixed positions
-//! 36   metadata   postcard, padded with zeros to a multiple of four
-//! ..   block      little-endian 32-bit words: scaling, ranges, heads, in the order the kernel reads them
+//! 0    header        40 bytes at fixed positions (36 in format 1)
+//! 40   description   postcard, padded with zeros to a multiple of four
+//! ..   block         little-endian 32-bit words: scaling, filters, features, heads, in the order the kernel reads them
+//! ..   about         postcard: names and provenance (in format 1 part of the description)
 //! ```
 
 use crc::{CRC_32_ISO_HDLC, Crc, NoTable};
+use serde::{Deserialize, Serialize};
 
 use crate::error::ParseError;
 
 /// The first four bytes of every model file.
 pub const MAGIC: [u8; 4] = *b"\x89THA";
-/// The format number this crate reads and writes.
-pub const FORMAT: u16 = 1;
-/// Bytes before the metadata.
-pub const HEADER_LEN: usize = 36;
+/// The format number this crate writes; it reads all from 1 on.
+pub const FORMAT: u16 = 2;
+/// Bytes before the description.
+pub const HEADER_LEN: usize = 40;
+/// The same in format 1, and the least that a file must have to be looked at.
+const HEADER_LEN_1: usize = 36;
 
 /// The position of the checksum, the one field that it does not cover.
 const CRC_AT: usize = 12;
@@ -24,24 +28,26 @@ const CRC_AT: usize = 12;
 const INPUTS_AT: usize = 24;
 const HISTORY_AT: usize = 28;
 const SCRATCH_AT: usize = 32;
+/// Bytes of the part that only a host reads; since format 2.
+const ABOUT_AT: usize = 36;
 
 /// Bit-wise CRC: a table would be faster at start-up and cost 1 KiB of flash for ever.
 const CRC: Crc<u32, NoTable> = Crc::<u32, NoTable>::new(&CRC_32_ISO_HDLC);
 
-/// What to do with an input outside the range seen in training.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "alloc", derive(serde::Serialize, serde::Deserialize))]
+/// What to do outside the range seen in training.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RangePolicy {
-    /// Use the value as it is, and flag it.
+    /// Use the value as it is, and flag it. Maps are constant outside their nodes.
     #[default]
     Pass,
     /// Use the nearest end of the range, and flag it.
     Clamp,
+    /// As `Clamp` in products and maps, while the linear part of the model goes on. A model without one clamps.
+    Extend,
 }
 
 /// What to do with a NaN or an infinity at the input. It never enters the history.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "alloc", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NonFinitePolicy {
     /// Use the channel's previous value (before the first sample: the training mean), and flag it.
     #[default]
@@ -55,7 +61,7 @@ pub enum NonFinitePolicy {
 pub struct Capacities {
     /// Input channels: p.
     pub inputs: usize,
-    /// Raw history and mirrored window: 3 M p values.
+    /// Raw history, mirrored window and filters: 3 M p values and those of the filters.
     pub history: usize,
     /// Work space of the contraction and the outputs.
     pub scratch: usize,
@@ -116,17 +122,26 @@ pub(crate) fn checksum(bytes: &[u8]) -> u32 {
     digest.finalize()
 }
 
+/// CRC-32 of some words, to tell tables apart.
+pub(crate) fn hash(tables: [&[u8]; 2]) -> u32 {
+    let mut digest = CRC.digest();
+    tables.iter().for_each(|table| digest.update(table));
+    digest.finalize()
+}
+
 /// The checked parts of a file, nothing of them decoded yet.
-pub(crate) struct Sections<'a> {
+pub(crate) struct Parts<'a> {
+    pub format: u16,
     pub checksum: u32,
     pub capacities: Capacities,
-    pub metadata: &'a [u8],
+    pub description: &'a [u8],
     pub block: &'a [u32],
+    pub about: &'a [u8],
 }
 
 /// Checks length, magic, checksum, format number and lengths, in this order, and cuts the file up.
-pub(crate) fn sections(bytes: &[u8]) -> Result<Sections<'_>, ParseError> {
-    if bytes.len() < HEADER_LEN {
+pub(crate) fn parts(bytes: &[u8]) -> Result<Parts<'_>, ParseError> {
+    if bytes.len() < HEADER_LEN_1 {
         return Err(ParseError::TooShort { found: bytes.len() });
     }
     if !begins_like_a_model(bytes) {
@@ -146,29 +161,31 @@ pub(crate) fn sections(bytes: &[u8]) -> Result<Sections<'_>, ParseError> {
         return Err(ParseError::Checksum { stored, computed });
     }
     let format = (read_u32(bytes, 4) & 0xffff) as u16;
-    if format > FORMAT {
-        return Err(ParseError::NewerFormat { found: format, supported: FORMAT });
-    }
     let header = (read_u32(bytes, 4) >> 16) as usize;
-    if format == 0 || header != HEADER_LEN {
+    let (length, about) = match format {
+        1 => (HEADER_LEN_1, 0),
+        2 => (HEADER_LEN, read_u32(bytes, ABOUT_AT) as usize),
+        0 => (0, 0),
+        _ => return Err(ParseError::NewerFormat { found: format, supported: FORMAT }),
+    };
+    if format == 0 || header != length {
         return Err(ParseError::Header { format, length: header });
     }
 
-    let metadata_len = read_u32(bytes, 16) as usize;
+    let description_len = read_u32(bytes, 16) as usize;
     let words = read_u32(bytes, 20) as usize;
-    let lengths = || ParseError::Lengths { metadata: metadata_len, words, file: bytes.len() };
-    let padded = metadata_len.checked_next_multiple_of(4).ok_or_else(lengths)?;
-    let total =
-        words.checked_mul(4).and_then(|b| b.checked_add(padded)).and_then(|b| b.checked_add(HEADER_LEN));
-    if total != Some(bytes.len()) {
-        return Err(lengths());
-    }
-    let (_, rest) = bytes.split_at_checked(HEADER_LEN).ok_or_else(lengths)?;
-    let (metadata, block) = rest.split_at_checked(padded).ok_or_else(lengths)?;
-    let (metadata, padding) = metadata.split_at_checked(metadata_len).ok_or_else(lengths)?;
+    let lengths = || ParseError::Lengths { metadata: description_len, words, about, file: bytes.len() };
+    let cut = || {
+        let padded = description_len.checked_next_multiple_of(4)?;
+        let (_, rest) = bytes.split_at_checked(header)?;
+        let (description, rest) = rest.split_at_checked(padded)?;
+        let (block, rest) = rest.split_at_checked(words.checked_mul(4)?)?;
+        (rest.len() == about).then_some((description.split_at_checked(description_len)?, block, rest))
+    };
+    let ((description, padding), block, about) = cut().ok_or_else(lengths)?;
     if padding.iter().any(|&byte| byte != 0) {
         return Err(ParseError::Padding);
     }
     let block = bytemuck::try_cast_slice(block).map_err(|_| ParseError::Unaligned)?;
-    Ok(Sections { checksum: stored, capacities: Capacities::of(bytes), metadata, block })
+    Ok(Parts { format, checksum: stored, capacities: Capacities::of(bytes), description, block, about })
 }

@@ -6,7 +6,8 @@
 //! t[a, b] = V[a, 0, b] + V[a, 1, b] x_1 + V[a, 2, b] x_2 + ... + V[a, q-1, b] x_{q-1}       (x_0 = 1)
 //! ```
 //!
-//! and then, from the last core to the first, v'[a] = 0 + t[a, 0] v[0] + t[a, 1] v[1] + ... . Every sum is taken
+//! where a mapped feature has a row for each of its nodes, of which two count: with t how far it has come between nodes n and
+//! n + 1, it adds V[a, n, b] (1 - t) and then V[a, n+1, b] t. Then, from the last core to the first, v'[a] = 0 + t[a, 0] v[0] + t[a, 1] v[1] + ... . Every sum is taken
 //! from left to right and each product is rounded before it is added (no fused multiply-add): that order is the
 //! contract which makes the result the same bits on every target, and it does not depend on the layout below.
 //!
@@ -31,9 +32,21 @@ pub(crate) fn position(n: usize, q: usize, o: usize, i: usize) -> usize {
     n * q
 }
 
-/// All `t.len()` sums of a head over the features `x` (without the leading 1).
+/// The features of a head.
+#[derive(Clone, Copy)]
+pub(crate) struct Features<'x> {
+    /// The plain ones, without the leading 1.
+    pub x: &'x [f32],
+    /// Of the mapped ones: the row of the lower node (as bits), and how far they have come from there.
+    pub rows: &'x [f32],
+    pub t: &'x [f32],
+    /// Rows of a core.
+    pub q: usize,
+}
+
+/// All `t.len()` sums of a head.
 #[inline(never)]
-pub(crate) fn sums(x: &[f32], mut cores: &[f32], mut t: &mut [f32]) {
+pub(crate) fn sums(x: Features<'_>, mut cores: &[f32], mut t: &mut [f32]) {
     while t.len() >= 16 {
         (cores, t) = block_16(x, cores, t);
     }
@@ -56,11 +69,20 @@ pub(crate) fn sums(x: &[f32], mut cores: &[f32], mut t: &mut [f32]) {
 macro_rules! block {
     ($name:ident, $width:literal, $($sum:ident $w:ident),+) => {
         #[inline]
-        fn $name<'c, 't>(x: &[f32], cores: &'c [f32], t: &'t mut [f32]) -> (&'c [f32], &'t mut [f32]) {
-            let Some((block, cores)) = cores.split_at_checked($width * (x.len() + 1)) else { return Default::default() };
+        fn $name<'c, 't>(x: Features<'_>, cores: &'c [f32], t: &'t mut [f32]) -> (&'c [f32], &'t mut [f32]) {
+            let Some((block, cores)) = cores.split_at_checked($width * x.q) else { return Default::default() };
             let Some((&[$(mut $sum),+], rows)) = block.split_first_chunk() else { return Default::default() };
-            for (&[$($w),+], &x) in rows.as_chunks::<$width>().0.iter().zip(x) {
+            for (&[$($w),+], &x) in rows.as_chunks::<$width>().0.iter().zip(x.x) {
                 $($sum += $w * x;)+
+            }
+            for (row, &upper) in x.rows.iter().zip(x.t) {
+                let lower = 1.0 - upper;
+                let Some(rows) = block.get($width * row.to_bits() as usize..) else { break };
+                let [low, high, ..] = rows.as_chunks::<$width>().0 else { break };
+                let [$($w),+] = *low;
+                $($sum += $w * lower;)+
+                let [$($w),+] = *high;
+                $($sum += $w * upper;)+
             }
             let Some((out, t)) = t.split_first_chunk_mut::<$width>() else { return Default::default() };
             *out = [$($sum),+];
@@ -160,11 +182,22 @@ mod tests {
                 }
             }
             let mut t = vec![f32::NAN; n];
-            sums(&x, &cores, &mut t);
+            sums(Features { x: &x, rows: &[], t: &[], q }, &cores, &mut t);
             let expected: Vec<f32> = (0..n)
                 .map(|o| {
                     coefficient(o, 0) + 0.5 * coefficient(o, 1) - 2.0 * coefficient(o, 2)
                         + 3.0 * coefficient(o, 3)
+                })
+                .collect();
+            assert_eq!(t, expected);
+
+            // The same rows as one plain feature and one mapped, three quarters on the way between its two nodes.
+            let features = Features { x: &x[..1], rows: &[f32::from_bits(2)], t: &[0.75], q };
+            sums(features, &cores, &mut t);
+            let expected: Vec<f32> = (0..n)
+                .map(|o| {
+                    let plain = coefficient(o, 0) + 0.5 * coefficient(o, 1);
+                    plain + 0.25 * coefficient(o, 2) + 0.75 * coefficient(o, 3)
                 })
                 .collect();
             assert_eq!(t, expected);

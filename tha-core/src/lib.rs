@@ -20,16 +20,19 @@ extern crate alloc;
 mod align;
 #[cfg(feature = "alloc")]
 pub mod build;
+mod description;
 mod error;
 pub mod format;
+mod head;
 mod kernel;
-mod metadata;
 mod model;
 #[cfg(feature = "monitor")]
 pub mod monitor;
+mod parse;
 mod push;
 #[cfg(feature = "monitor")]
 pub mod reweight;
+mod stage;
 mod state;
 
 #[doc = include_str!("../docs/firmware.md")]
@@ -38,6 +41,7 @@ pub mod guide {}
 pub use align::Aligned;
 pub use error::{CapacityError, ParseError, PushError, SwapError};
 pub use format::{Capacities, NonFinitePolicy, RangePolicy};
-pub use model::{CoreView, HeadView, Heads, InputScaling, Model, OutputScaling, Provenance, Shape};
+pub use head::{CoreView, HeadView, Heads};
+pub use model::{InputScaling, Model, OutputScaling, Provenance, Shape};
 pub use push::{ChannelFlags, Flags, Output, Step, push};
-pub use state::State;
+pub use state::{State, Swap};

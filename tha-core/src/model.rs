@@ -5,10 +5,12 @@ use core::str::Split;
 
 use bytemuck::{Pod, Zeroable};
 
+use crate::description::{About, Description};
 use crate::error::ParseError;
 use crate::format::{self, Capacities, NonFinitePolicy, RangePolicy};
-use crate::kernel;
-use crate::metadata::Metadata;
+use crate::head::{HeadView, Heads, Layout};
+use crate::parse::{self, Cursor, Needs};
+use crate::stage::Stage;
 
 /// The dimensions of a model, in the paper's letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,9 +19,9 @@ pub struct Shape {
     pub inputs: usize,
     /// l, output channels.
     pub outputs: usize,
-    /// M, samples of each input that an output depends on.
+    /// M, samples of each input that are kept as they are.
     pub memory: usize,
-    /// d, degree of the Volterra series and number of cores of a head.
+    /// d, degree of the Volterra series: the number of cores of the head that has most.
     pub degree: usize,
     /// K, heads in the ensemble.
     pub heads: usize,
@@ -46,10 +48,25 @@ pub struct Model<'a> {
     checksum: u32,
     capacities: Capacities,
     needs: Needs,
-    metadata: Metadata<'a>,
+    range: RangePolicy,
+    non_finite: NonFinitePolicy,
+    /// As in the file: M may be more.
+    settled: u32,
+    felt: u32,
+    sections: u32,
+    about: AboutBytes<'a>,
     pub(crate) inputs: &'a [InputScaling],
     pub(crate) outputs: &'a [OutputScaling],
+    pub(crate) stage: Stage<'a>,
     heads: &'a [u32],
+    layout: Layout,
+}
+
+/// Where names and provenance stand; decoded when somebody asks.
+#[derive(Clone, Copy, Debug)]
+struct AboutBytes<'a> {
+    bytes: &'a [u8],
+    format: u16,
 }
 
 /// An input channel: x = (u - offset) * gain, trained on low..=high (physical units).
@@ -86,41 +103,54 @@ impl<'a> Model<'a> {
     /// # Errors
     /// A [`ParseError`] that names what is wrong. Nothing is decoded before the checksum has been verified.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
-        let sections = format::sections(bytes)?;
-        let metadata = Metadata::decode(sections.metadata)?;
-        let shape = Shape {
-            inputs: metadata.inputs.into(),
-            outputs: metadata.outputs.into(),
-            memory: metadata.memory.into(),
-            degree: metadata.degree.into(),
-            heads: metadata.heads.into(),
+        let parts = format::parts(bytes)?;
+        let (description, layout, about) = match parts.format {
+            1 => {
+                let (description, degree, _) = Description::decode_1(parts.description)?;
+                let (memory, outputs) = (description.memory.into(), description.outputs.into());
+                (description, Layout::One { degree, memory, outputs }, parts.description)
+            }
+            _ => (Description::decode(parts.description)?, Layout::Two, parts.about),
         };
-        let mut block = Cursor { words: sections.block, used: 0 };
+        let mut shape = Shape {
+            inputs: description.inputs.into(),
+            outputs: description.outputs.into(),
+            memory: description.memory.into(),
+            degree: 0,
+            heads: description.heads.into(),
+        };
+        let mut block = Cursor { words: parts.block, used: 0 };
         let inputs = block.table(shape.inputs)?;
         let outputs = block.table(shape.outputs)?;
-        check_scaling(inputs, outputs)?;
-
+        parse::check_scaling(inputs, outputs)?;
+        let stage = parse::stage(&mut block, &description, &shape)?;
         let heads = block.rest();
-        let mut needs = Needs::default();
-        for head in 0..shape.heads {
-            check_head(&mut block, head, &shape, &mut needs)?;
+        let needs = parse::heads(&mut block, layout, &mut shape, &stage)?;
+        let computed = needs.capacities(&shape, &stage, layout).ok_or(ParseError::SizeOverflow)?;
+        if computed != parts.capacities {
+            return Err(ParseError::Capacities { stored: parts.capacities, computed });
         }
-        if !block.rest().is_empty() {
-            return Err(ParseError::BlockTooLong { used: block.used, found: block.words.len() });
-        }
-        let computed = needs.capacities(&shape).ok_or(ParseError::SizeOverflow)?;
-        if computed != sections.capacities {
-            return Err(ParseError::Capacities { stored: sections.capacities, computed });
-        }
+        // Filters run on standardised inputs: their state goes on only where those mean the same.
+        let sections = match stage.runs {
+            [] => 0,
+            runs => format::hash([bytemuck::cast_slice(runs), bytemuck::cast_slice(inputs)]),
+        };
         Ok(Self {
             shape,
-            checksum: sections.checksum,
+            checksum: parts.checksum,
             capacities: computed,
             needs,
-            metadata,
+            range: description.range,
+            non_finite: description.non_finite,
+            settled: description.settled,
+            felt: description.felt,
+            sections,
+            about: AboutBytes { bytes: about, format: parts.format },
             inputs,
             outputs,
+            stage,
             heads,
+            layout,
         })
     }
 
@@ -145,23 +175,23 @@ impl<'a> Model<'a> {
     /// What the model wants done with inputs outside their training range.
     #[must_use]
     pub fn range_policy(&self) -> RangePolicy {
-        self.metadata.range
+        self.range
     }
 
     /// What the model wants done with NaN and infinities.
     #[must_use]
     pub fn non_finite_policy(&self) -> NonFinitePolicy {
-        self.metadata.non_finite
+        self.non_finite
     }
 
-    /// Names of the inputs, in the order of a sample.
+    /// Names of the inputs, in the order of a sample; nothing where a file that only a device has checked has no proper ones.
     pub fn input_names(&self) -> Split<'a, char> {
-        text(self.metadata.input_names).split('\n')
+        text(self.about().input_names).split('\n')
     }
 
     /// Names of the outputs.
     pub fn output_names(&self) -> Split<'a, char> {
-        text(self.metadata.output_names).split('\n')
+        text(self.about().output_names).split('\n')
     }
 
     /// Scaling and training range of the inputs.
@@ -179,254 +209,70 @@ impl<'a> Model<'a> {
     /// Where the model came from.
     #[must_use]
     pub fn provenance(&self) -> Provenance<'a> {
-        let Metadata { tool, seed, data_hash, note, .. } = self.metadata;
+        let About { tool, seed, data_hash, note, .. } = self.about();
         Provenance { tool: text(tool), seed, data_hash, note: text(note) }
     }
 
     /// The heads, in the order of the file.
     #[must_use]
     pub fn heads(&self) -> Heads<'a> {
-        Heads { rest: self.heads, degree: self.shape.degree, memory: self.shape.memory }
+        parse::iterate(self.heads, self.layout)
+    }
+
+    /// The number of the first sample that gives outputs.
+    #[must_use]
+    pub fn settled(&self) -> usize {
+        self.shape.memory.max(self.settled as usize)
+    }
+
+    /// Samples for which one that is held or out of range is felt, itself included.
+    #[must_use]
+    pub fn felt(&self) -> usize {
+        self.shape.memory.max(self.felt as usize)
+    }
+
+    /// Both as they stand in the file.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn extra_samples(&self) -> (usize, usize) {
+        (self.settled as usize, self.felt as usize)
+    }
+
+    /// Tells filters apart, with the scaling in front of them; 0 without filters.
+    pub(crate) fn sections(&self) -> u32 {
+        self.sections
+    }
+
+    fn about(&self) -> About<'a> {
+        self.try_about().unwrap_or_default()
+    }
+
+    pub(crate) fn try_about(&self) -> Result<About<'a>, ParseError> {
+        match self.about.format {
+            1 => Description::decode_1(self.about.bytes).map(|(_, _, about)| about),
+            _ => About::decode(self.about.bytes),
+        }
     }
 
     pub(crate) fn needs(&self) -> Needs {
         self.needs
     }
 
-    /// Multiply-accumulates per sample: the sum over heads and cores of r_{k-1} q r_k.
+    /// Multiply-accumulates of the heads per sample: the sum over heads and cores of r_{k-1} n r_k, with n = 1 + plain features
+    /// + twice the mapped ones, of which two rows are read.
     #[must_use]
     pub fn macs(&self) -> usize {
-        self.heads().map(|head| head.cores.len()).sum()
+        let rows = |head: &HeadView<'_>| match head.features.len() {
+            0 => head.q,
+            used => {
+                let mapped = head.features.iter().filter(|&&feature| feature as usize >= self.stage.plain());
+                1 + used + mapped.count()
+            }
+        };
+        self.heads().map(|head| head.sums * rows(&head)).sum()
     }
 }
 
-/// A text of the metadata, which was checked when it was decoded.
+/// A text of a file; where it is none, nothing.
 fn text(bytes: &[u8]) -> &str {
     core::str::from_utf8(bytes).unwrap_or_default()
-}
-
-/// Iterator over the heads of a [`Model`].
-#[derive(Clone, Debug)]
-pub struct Heads<'a> {
-    rest: &'a [u32],
-    degree: usize,
-    memory: usize,
-}
-
-impl<'a> Iterator for Heads<'a> {
-    type Item = HeadView<'a>;
-
-    #[inline]
-    fn next(&mut self) -> Option<HeadView<'a>> {
-        let [size, weight, sums, rest @ ..] = self.rest else { return None };
-        let (ranks, rest) = rest.split_at_checked(self.degree + 1)?;
-        let (inputs, rest) = rest.split_at_checked(*size as usize)?;
-        let (sums, q) = (*sums as usize, inputs.len() * self.memory + 1);
-        let (cores, rest) = rest.split_at_checked(sums.wrapping_mul(q))?;
-        self.rest = rest;
-        Some(HeadView { weight: f32::from_bits(*weight), inputs, ranks, cores: as_floats(cores), sums, q })
-    }
-}
-
-/// One head: a tensor network over a subset of the inputs.
-#[derive(Clone, Copy, Debug)]
-pub struct HeadView<'a> {
-    /// Its share in the ensemble.
-    pub weight: f32,
-    /// The inputs it sees, increasing.
-    pub inputs: &'a [u32],
-    /// r_0 = l, r_1, ..., r_d = 1.
-    pub ranks: &'a [u32],
-    /// The cores in kernel layout.
-    pub(crate) cores: &'a [f32],
-    /// The sum over the cores of r_{k-1} r_k.
-    pub(crate) sums: usize,
-    /// Features: inputs * M + 1.
-    pub q: usize,
-}
-
-impl<'a> HeadView<'a> {
-    /// Core `k` of V1, ..., Vd, counted from 0.
-    #[must_use]
-    pub fn core(&self, k: usize) -> Option<CoreView<'a>> {
-        let (left, right) = (*self.ranks.get(k)? as usize, *self.ranks.get(k + 1)? as usize);
-        let first = count_sums(self.ranks.get(k + 1..)?)?;
-        Some(CoreView { left, q: self.q, right, first, sums: self.sums, cores: self.cores })
-    }
-}
-
-/// The sum of r_{k-1} r_k over a chain of ranks. `None` when it overflows.
-pub(crate) fn count_sums(ranks: &[u32]) -> Option<usize> {
-    let mut sums = 0u32;
-    for (&left, &right) in ranks.iter().zip(ranks.get(1..)?) {
-        sums = sums.checked_add(left.checked_mul(right)?)?;
-    }
-    Some(sums as usize)
-}
-
-/// One core V of size r_{k-1} x q x r_k.
-#[derive(Clone, Copy, Debug)]
-pub struct CoreView<'a> {
-    /// r_{k-1}.
-    pub left: usize,
-    /// Features.
-    pub q: usize,
-    /// r_k.
-    pub right: usize,
-    /// Where its sums begin among those of the head.
-    first: usize,
-    sums: usize,
-    cores: &'a [f32],
-}
-
-impl CoreView<'_> {
-    /// V(a, i, b), all counted from 0; feature 0 is the constant 1.
-    #[must_use]
-    pub fn get(&self, a: usize, i: usize, b: usize) -> Option<f32> {
-        if a >= self.left || i >= self.q || b >= self.right {
-            return None;
-        }
-        let sum = self.first + a * self.right + b;
-        self.cores.get(kernel::position(self.sums, self.q, sum, i)).copied()
-    }
-}
-
-/// Reads the block from the front, knowing how far it is.
-struct Cursor<'a> {
-    words: &'a [u32],
-    used: usize,
-}
-
-impl<'a> Cursor<'a> {
-    fn rest(&self) -> &'a [u32] {
-        self.words.get(self.used..).unwrap_or(&[])
-    }
-
-    fn take(&mut self, n: usize) -> Result<&'a [u32], ParseError> {
-        let needed = self.used.checked_add(n).ok_or(ParseError::SizeOverflow)?;
-        let short = ParseError::BlockTooShort { needed, found: self.words.len() };
-        let taken = self.words.get(self.used..needed).ok_or(short)?;
-        self.used = needed;
-        Ok(taken)
-    }
-
-    fn word(&mut self) -> Result<u32, ParseError> {
-        self.take(1).map(|words| words.first().copied().unwrap_or(0))
-    }
-
-    fn floats(&mut self, n: usize) -> Result<&'a [f32], ParseError> {
-        self.take(n).map(as_floats)
-    }
-
-    /// `n` rows of a table of floats.
-    fn table<T: Pod>(&mut self, n: usize) -> Result<&'a [T], ParseError> {
-        let words = n.checked_mul(size_of::<T>() / 4).ok_or(ParseError::SizeOverflow)?;
-        Ok(bytemuck::try_cast_slice(self.take(words)?).unwrap_or(&[]))
-    }
-}
-
-/// The same words as numbers; cannot fail, as size and alignment agree.
-fn as_floats(words: &[u32]) -> &[f32] {
-    bytemuck::try_cast_slice(words).unwrap_or(&[])
-}
-
-fn check_scaling(inputs: &[InputScaling], outputs: &[OutputScaling]) -> Result<(), ParseError> {
-    for (channel, input) in inputs.iter().enumerate() {
-        let InputScaling { offset, gain, low, high } = *input;
-        let finite = offset.is_finite() && gain.is_finite() && low.is_finite() && high.is_finite();
-        if !finite || gain <= 0.0 || low > high {
-            return Err(ParseError::Scaling { what: "input", channel });
-        }
-    }
-    for (channel, output) in outputs.iter().enumerate() {
-        let OutputScaling { offset, scale, residual } = *output;
-        if !(offset.is_finite() && scale.is_finite() && residual.is_finite())
-            || scale <= 0.0
-            || residual < 0.0
-        {
-            return Err(ParseError::Scaling { what: "output", channel });
-        }
-    }
-    Ok(())
-}
-
-/// The largest sizes over all heads, from which the capacities follow.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Needs {
-    /// Features of the largest head that does not see all inputs.
-    pub gather: usize,
-    /// Sums of the largest head.
-    pub sums: usize,
-    /// Largest rank.
-    pub rank: usize,
-}
-
-impl Needs {
-    /// Takes a head of `size` inputs into account. `None` when a size overflows.
-    pub(crate) fn add(&mut self, shape: &Shape, size: usize, ranks: &[u32]) -> Option<()> {
-        // A head on all inputs reads the window in place.
-        let gather = if size == shape.inputs { 0 } else { size.checked_mul(shape.memory)? };
-        self.gather = self.gather.max(gather);
-        self.sums = self.sums.max(count_sums(ranks)?);
-        self.rank = ranks.iter().fold(self.rank, |most, &rank| most.max(rank as usize));
-        Some(())
-    }
-
-    /// Scratch is [features | t | y], laid out in `push::contract`, and by the format two vectors more, for readers that do not
-    /// multiply out in place.
-    pub(crate) fn capacities(&self, shape: &Shape) -> Option<Capacities> {
-        let history = shape.inputs.checked_mul(shape.memory)?.checked_mul(3)?;
-        let vectors = self.rank.checked_mul(2)?.checked_add(shape.outputs)?;
-        let scratch = self.gather.checked_add(self.sums)?.checked_add(vectors)?;
-        Some(Capacities { inputs: shape.inputs, history, scratch })
-    }
-}
-
-fn check_head(
-    block: &mut Cursor<'_>,
-    head: usize,
-    shape: &Shape,
-    needs: &mut Needs,
-) -> Result<(), ParseError> {
-    let size = block.word()? as usize;
-    if size == 0 || size > shape.inputs {
-        return Err(ParseError::SubsetSize { head, found: size, inputs: shape.inputs });
-    }
-    let weight_at = block.used;
-    if !f32::from_bits(block.word()?).is_finite() {
-        return Err(ParseError::NonFinite { head, word: weight_at });
-    }
-    let stored_sums = block.word()? as usize;
-    let ranks = block.take(shape.degree + 1)?;
-    if let Some(bond) = ranks.iter().position(|&rank| rank == 0) {
-        return Err(ParseError::RankZero { head, bond });
-    }
-    for (bond, expected) in [(0, shape.outputs), (shape.degree, 1)] {
-        let found = ranks.get(bond).map_or(0, |&rank| rank as usize);
-        if found != expected {
-            return Err(ParseError::RankChain { head, bond, expected, found });
-        }
-    }
-    let inputs = block.take(size)?;
-    for (position, &input) in inputs.iter().enumerate() {
-        if input as usize >= shape.inputs {
-            return Err(ParseError::SubsetRange { head, input: input as usize, inputs: shape.inputs });
-        }
-        if position > 0 && inputs.get(position - 1) >= Some(&input) {
-            return Err(ParseError::SubsetOrder { head, position });
-        }
-    }
-    let overflow = ParseError::SizeOverflow;
-    let q = size.checked_mul(shape.memory).and_then(|n| n.checked_add(1)).ok_or(overflow)?;
-    needs.add(shape, size, ranks).ok_or(overflow)?;
-    let sums = count_sums(ranks).ok_or(overflow)?;
-    if sums != stored_sums {
-        return Err(ParseError::Sums { head, expected: sums, found: stored_sums });
-    }
-    let start = block.used;
-    let cores = block.floats(sums.checked_mul(q).ok_or(overflow)?)?;
-    match cores.iter().position(|value| !value.is_finite()) {
-        Some(at) => Err(ParseError::NonFinite { head, word: start + at }),
-        None => Ok(()),
-    }
 }

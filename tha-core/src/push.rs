@@ -1,15 +1,18 @@
 //! [`push`]: one sample in, one output out.
 //!
-//! Per sample: every input is checked, clamped if the policy says so, and standardised once; every head gathers
-//! its features from the window, contracts its cores right to left ([`kernel`]) and adds its weighted
-//! share; the sum is brought back to physical units. Time per sample depends on the model alone.
+//! Per sample: every input is checked and standardised once; the filters take it and the features follow ([`stage`]); every
+//! head gathers its features, contracts its cores right to left ([`kernel`]) and adds its weighted share; the sum is brought
+//! back to physical units. Time per sample depends on the model alone.
 
 use core::cell::Cell;
+use core::ops::Range;
 
 use crate::error::PushError;
 use crate::format::{NonFinitePolicy, RangePolicy};
-use crate::kernel::{self, split_at};
-use crate::model::{HeadView, InputScaling, Model, Shape};
+use crate::head::HeadView;
+use crate::kernel::{self, Features, split_at};
+use crate::model::{InputScaling, Model};
+use crate::stage;
 use crate::state::{Parts, State};
 
 /// What [`push`] has to say about a sample.
@@ -53,11 +56,11 @@ pub struct Output<'s> {
 pub struct Flags {
     /// An input of this sample is outside its training range.
     pub out_of_range: bool,
-    /// An input of one of the M samples the output depends on is outside its training range.
+    /// An input of one of the samples that are still felt is outside its training range, or a feature is now.
     pub window_out_of_range: bool,
     /// An input of this sample was NaN or infinite and was replaced.
     pub held: bool,
-    /// An input of one of the M samples the output depends on was replaced.
+    /// An input of one of the samples that are still felt was replaced.
     pub window_held: bool,
     /// An output is NaN or infinite: the inputs are so far out that f32 overflows.
     pub overflow: bool,
@@ -119,16 +122,27 @@ fn push_parts<'s>(model: &Model<'_>, parts: Parts<'s>, u: &[f32]) -> Step<'s> {
 
 /// Who says how much a head counts, and wants to know what it said.
 pub(crate) trait Weigh {
-    /// The weight of head `k`, whose standardised outputs are `y`.
-    fn weigh(&mut self, k: usize, head: &HeadView<'_>, y: &[f32]) -> f32;
+    /// Adds what a head says, `v`, to the outputs it serves.
+    fn add(&mut self, head: &HeadView<'_>, v: &[f32], y: &mut [f32]);
 }
 
 struct StoredWeights;
 
 impl Weigh for StoredWeights {
     #[inline]
-    fn weigh(&mut self, _: usize, head: &HeadView<'_>, _: &[f32]) -> f32 {
-        head.weight
+    fn add(&mut self, head: &HeadView<'_>, v: &[f32], y: &mut [f32]) {
+        match *head.weights {
+            [weight] => {
+                for (y, v) in y.iter_mut().zip(v) {
+                    *y += weight * *v;
+                }
+            }
+            ref weights => {
+                for ((y, v), weight) in y.iter_mut().zip(v).zip(weights) {
+                    *y += *weight * *v;
+                }
+            }
+        }
     }
 }
 
@@ -142,28 +156,28 @@ pub(crate) fn run<'s>(
     if let Err(error) = take(model, &mut parts, u) {
         return Step::Refused(error);
     }
-    let Parts { window, scratch, channels, progress, .. } = parts;
-    let remaining = progress.memory.saturating_sub(progress.filled);
+    let remaining = parts.progress.remaining();
     if remaining > 0 {
         return Step::Warming { remaining };
     }
-    let start = progress.slot * progress.inputs;
-    let window = window.get(start..start + progress.inputs * progress.memory).unwrap_or(&[]);
-    let y = contract(model, window, scratch, weights);
+    let (y, beyond) = contract(model, &mut parts, weights);
+    let Parts { scratch, channels, progress, .. } = parts;
+    let noticed = channels.iter().fold(0, |noticed, channel| noticed | channel.0);
+    let y = scratch.get(y).unwrap_or_default();
     let flags = Flags {
-        out_of_range: progress.since_range == 0,
-        window_out_of_range: progress.since_range < progress.memory,
-        held: progress.since_held == 0,
-        window_held: progress.since_held < progress.memory,
+        out_of_range: noticed & (ChannelFlags::BELOW | ChannelFlags::ABOVE) != 0,
+        window_out_of_range: progress.range_left > 0 || beyond,
+        held: noticed & ChannelFlags::HELD != 0,
+        window_held: progress.held_left > 0,
         // Every output is looked at, for the same time whatever they are.
         overflow: y.iter().fold(false, |overflow, y| overflow | !y.is_finite()),
     };
     Step::Ready(Output { y, flags, channels })
 }
 
-/// Everything about a sample but the outputs: checks it, enters it into the history, notes what was odd.
+/// Everything about a sample but the outputs: checks it, enters it into the history and the filters, notes what was odd.
 pub(crate) fn take(model: &Model<'_>, parts: &mut Parts<'_>, u: &[f32]) -> Result<(), PushError> {
-    let Parts { raw, window, channels, progress, .. } = parts;
+    let Parts { raw, window, signals, channels, progress, .. } = parts;
     if model.checksum() != progress.checksum {
         return Err(PushError::OtherModel);
     }
@@ -177,11 +191,11 @@ pub(crate) fn take(model: &Model<'_>, parts: &mut Parts<'_>, u: &[f32]) -> Resul
         return Err(PushError::NonFinite { channel });
     }
 
-    let clamp = progress.range.unwrap_or(model.range_policy()) == RangePolicy::Clamp;
+    let entry = Entry::of(model, progress.range);
     // Cells, because for M = 1 the previous sample is overwritten by the newest.
     let raw = Cell::from_mut(&mut **raw).as_slice_of_cells();
     let previous = raw.get(progress.slot * p..).unwrap_or_default();
-    if progress.filled == 0 {
+    if progress.taken == 0 {
         for (raw, input) in previous.iter().zip(model.inputs) {
             raw.set(input.offset);
         }
@@ -191,7 +205,7 @@ pub(crate) fn take(model: &Model<'_>, parts: &mut Parts<'_>, u: &[f32]) -> Resul
     let (lower, upper) = split_at(window, p * progress.memory);
     let slots = split_at(lower, newest).1.iter_mut().zip(split_at(upper, newest).1);
     let history = previous.iter().zip(raw.get(newest..).unwrap_or_default());
-    let mut noticed = 0;
+    let (mut noticed, mut largest) = (0, 0);
     for ((((&u, flags), input), (previous, raw)), (slot, mirror)) in
         u.iter().zip(channels.iter_mut()).zip(model.inputs).zip(history).zip(slots)
     {
@@ -203,84 +217,159 @@ pub(crate) fn take(model: &Model<'_>, parts: &mut Parts<'_>, u: &[f32]) -> Resul
             + u8::from(held) * ChannelFlags::HELD;
         *flags = ChannelFlags(odd);
         noticed |= odd;
-        let x = input.standardise(value, clamp);
+        let x = input.standardise(value, entry);
+        largest = largest.max(x.to_bits() << 1);
         *slot = x;
         *mirror = x;
     }
-    let age = |since: usize, now: bool| (since + 1).min(progress.memory) * usize::from(!now);
-    let since_range = age(progress.since_range, noticed & (ChannelFlags::BELOW | ChannelFlags::ABOVE) != 0);
-    let since_held = age(progress.since_held, noticed & ChannelFlags::HELD != 0);
-    progress.since_range = since_range;
-    progress.since_held = since_held;
-    progress.filled = (progress.filled + 1).min(progress.memory);
+    progress.taken = progress.taken.saturating_add(1);
+    let felt = model.felt() as u32;
+    progress.range_left = progress.range_left.saturating_sub(1);
+    if noticed & (ChannelFlags::BELOW | ChannelFlags::ABOVE) != 0 {
+        // A filter forgets a sample by a part: a thousandth of a large one takes longer to reach what is small.
+        let doublings = if signals.is_empty() { 0 } else { (largest >> 24).saturating_sub(127 + 2) };
+        progress.range_left =
+            progress.range_left.max(felt.saturating_add((felt / 10 + 1).saturating_mul(doublings)));
+    }
+    progress.held_left =
+        if noticed & ChannelFlags::HELD != 0 { felt } else { progress.held_left.saturating_sub(1) };
+    if !model.stage.runs.is_empty() {
+        let window = window.get(newest..newest + p * progress.memory).unwrap_or_default();
+        stage::filter(model.stage.runs, window, signals, progress.taken);
+    }
     Ok(())
 }
 
-/// Fills the window anew from the raw history, with the scaling of `model`, and recounts what is out of its range.
+/// What happens to an input on its way in.
+#[derive(Clone, Copy, PartialEq)]
+enum Entry {
+    /// Nothing.
+    Pass,
+    /// The features are the window, and the range of a feature is that of its input.
+    Clamp,
+    /// Features have ranges of their own. Filters must stay finite, whatever comes.
+    Limit,
+}
+
+impl Entry {
+    fn of(model: &Model<'_>, range: Option<RangePolicy>) -> Self {
+        if !model.stage.features.is_empty() {
+            Self::Limit
+        } else if range.unwrap_or(model.range_policy()) == RangePolicy::Pass {
+            Self::Pass
+        } else {
+            Self::Clamp
+        }
+    }
+}
+
+/// Fills the window anew from the raw history, with the scaling of `model`, and recounts what is out of its range. Filters go
+/// on as they are.
 pub(crate) fn restandardise(model: &Model<'_>, parts: &mut Parts<'_>) {
-    let Parts { raw, window, progress, .. } = parts;
+    let Parts { raw, window, progress, signals, .. } = parts;
     progress.checksum = model.checksum();
-    progress.since_range = progress.memory;
-    let clamp = progress.range.unwrap_or(model.range_policy()) == RangePolicy::Clamp;
+    progress.settled = model.settled() as u32;
+    if signals.is_empty() {
+        progress.range_left = 0;
+    }
+    let entry = Entry::of(model, progress.range);
     let p = progress.inputs;
     let (lower, upper) = split_at(window, p * progress.memory);
-    for age in (0..progress.filled).rev() {
+    for age in (0..progress.memory.min(progress.taken as usize)).rev() {
         let slot = progress.slot + age;
         let first = p * if slot < progress.memory { slot } else { slot - progress.memory };
         let slots = split_at(lower, first).1.iter_mut().zip(split_at(upper, first).1);
         for ((&value, input), (slot, mirror)) in split_at(raw, first).1.iter().zip(model.inputs).zip(slots) {
             if value < input.low || value > input.high {
-                progress.since_range = age;
+                progress.range_left = progress.range_left.max((model.felt() - age) as u32);
             }
-            let x = input.standardise(value, clamp);
+            let x = input.standardise(value, entry);
             *slot = x;
             *mirror = x;
         }
     }
 }
 
+/// The largest standardised input in front of a filter: f32 has room for all that follows.
+pub(crate) const LIMIT: f32 = (1u64 << 40) as f32;
+
 impl InputScaling {
-    /// x = (u - offset) * gain, after clamping.
+    /// x = (u - offset) * gain, with what belongs to it.
     #[inline]
-    fn standardise(&self, u: f32, clamp: bool) -> f32 {
+    fn standardise(&self, u: f32, entry: Entry) -> f32 {
+        let clamp = entry == Entry::Clamp;
         let u = if clamp && u < self.low { self.low } else { u };
         let u = if clamp && u > self.high { self.high } else { u };
-        (u - self.offset) * self.gain
+        let x = (u - self.offset) * self.gain;
+        if entry != Entry::Limit {
+            return x;
+        }
+        let x = if x < -LIMIT { -LIMIT } else { x };
+        if x > LIMIT { LIMIT } else { x }
     }
 }
 
-/// The ensemble's outputs for the features in `window`, at the end of `scratch`.
-fn contract<'s>(
-    model: &Model<'_>,
-    window: &[f32],
-    scratch: &'s mut [f32],
-    weights: &mut impl Weigh,
-) -> &'s [f32] {
-    let needs = model.needs();
-    let Shape { inputs, outputs, .. } = model.shape();
-    let (features, rest) = split_at(scratch, needs.gather);
+/// The ensemble's outputs for the newest sample: where in `scratch` they are, and whether a feature is out of its range.
+fn contract(model: &Model<'_>, parts: &mut Parts<'_>, weights: &mut impl Weigh) -> (Range<usize>, bool) {
+    let Parts { window, signals, scratch, progress, .. } = parts;
+    let (needs, stage) = (model.needs(), &model.stage);
+    let (inputs, used) = (progress.inputs, stage.features.len());
+    let start = progress.slot * inputs;
+    let window = window.get(start..start + inputs * progress.memory).unwrap_or_default();
+
+    let (z, rest) = split_at(scratch, used);
+    let (cells, rest) = split_at(rest, stage.counts.len());
+    let (beyond, rest) = split_at(rest, if stage.linear.is_empty() { 0 } else { used });
+    let (gathered, rest) = split_at(rest, needs.gather);
+    let (rows, rest) = split_at(rest, needs.mapped);
     let (t, rest) = split_at(rest, needs.sums);
-    let (y, _) = split_at(rest, outputs);
+    let (y, _) = split_at(rest, progress.outputs);
     y.fill(0.0);
-    for (k, head) in model.heads().enumerate() {
-        let mut x = window;
-        if head.inputs.len() != inputs {
-            let (features, _) = split_at(features, head.q - 1);
-            gather(window, inputs, head.inputs, features);
-            x = features;
+    let range = progress.range.unwrap_or(model.range_policy());
+    let outside = used > 0 && stage::features(stage, range, window, signals, z, cells, beyond);
+    for head in model.heads() {
+        let mut features = Features { x: window, rows: &[], t: &[], q: head.q };
+        if used > 0 {
+            let mut all = &*z;
+            if head.features.len() != used {
+                pick(z, head.features, gathered);
+                all = gathered;
+            }
+            let plain = head.features.partition_point(|&feature| (feature as usize) < stage.plain());
+            let (x, rest) = all.split_at_checked(plain).unwrap_or_default();
+            let mapped = head.features.get(plain..).unwrap_or_default();
+            stage.rows(mapped, 1 + plain, cells, rows);
+            features = Features { x, rows: rows.get(..mapped.len()).unwrap_or_default(), t: rest, q: head.q };
+        } else if head.inputs.len() != inputs {
+            let (gathered, _) = split_at(gathered, head.q - 1);
+            gather(window, inputs, head.inputs, gathered);
+            features.x = gathered;
         }
         let (t, _) = split_at(t, head.sums);
-        kernel::sums(x, head.cores, t);
+        kernel::sums(features, head.cores, t);
         let v = kernel::chain(head.ranks, t);
-        let weight = weights.weigh(k, &head, v);
-        for (y, v) in y.iter_mut().zip(v) {
-            *y += weight * *v;
+        let (_, y) = split_at(y, head.first);
+        weights.add(&head, v, y);
+    }
+    if range == RangePolicy::Extend && !beyond.is_empty() {
+        for (y, linear) in y.iter_mut().zip(stage.linear.chunks_exact(used.max(1))) {
+            *y = linear.iter().zip(&*beyond).fold(*y, |y, (w, beyond)| y + *w * *beyond);
         }
     }
     for (y, output) in y.iter_mut().zip(model.outputs) {
         *y = output.offset + output.scale * *y;
     }
-    y
+    let length = y.len();
+    let start = used + cells.len() + beyond.len() + needs.gather + needs.mapped + needs.sums;
+    (start..start + length, outside)
+}
+
+/// The features of a head that uses some of all.
+#[inline(never)]
+fn pick(z: &[f32], features: &[u32], gathered: &mut [f32]) {
+    for (place, &feature) in gathered.iter_mut().zip(features) {
+        *place = z.get(feature as usize).copied().unwrap_or(0.0);
+    }
 }
 
 /// The features of a head: its inputs at every lag, newest first. `features` has just the room for them.

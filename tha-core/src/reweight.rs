@@ -1,10 +1,10 @@
 //! [`Reweighter`] (feature `monitor`): the ensemble follows drift by moving its weights, on the device.
 //!
-//! Exponentiated gradient on the simplex: after each measured y, with the heads' outputs yhat_k and the ensemble's
-//! yhat = sum of w_k yhat_k, all standardised,
+//! Exponentiated gradient on the simplex, for every output by itself: after each measured y, with yhat_k from each of the K
+//! heads that serve the output and the ensemble's yhat = sum of w_k yhat_k, all standardised,
 //!
 //! ```text
-//! g_k = (yhat - y) . yhat_k        w_k <- w_k exp(-rate (g_k - g)) / Z        w_k <- (1 - share) w_k + share / K
+//! g_k = (yhat - y) yhat_k        w_k <- w_k exp(-rate (g_k - g)) / Z        w_k <- (1 - share) w_k + share / K
 //! ```
 //!
 //! with g the weighted mean of the g_k. The weights stay non-negative with sum 1, the paper's constraint, whatever
@@ -15,7 +15,8 @@ use heapless::Vec;
 use micromath::F32Ext;
 
 use crate::error::CapacityError;
-use crate::model::{HeadView, Model};
+use crate::head::HeadView;
+use crate::model::Model;
 use crate::push::{Step, Weigh, run};
 use crate::state::State;
 
@@ -39,7 +40,7 @@ impl Default for ReweightOptions {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ReweightError {
-    /// The weights in the model are not a convex combination (a `stack` or `additive` ensemble), so the simplex is
+    /// The weights of an output are not a convex combination (a `stack` or `additive` ensemble), so the simplex is
     /// not where they belong.
     NotConvex {
         /// Sum of the weights.
@@ -47,7 +48,7 @@ pub enum ReweightError {
         /// Smallest weight.
         least: f32,
     },
-    /// `HEADS` or `VALUES` is too small.
+    /// `VALUES` is too small.
     Capacity(CapacityError),
 }
 
@@ -66,43 +67,49 @@ impl core::fmt::Display for ReweightError {
 
 impl core::error::Error for ReweightError {}
 
-/// Weights that follow the measured outputs of one stream. `HEADS` >= K, `VALUES` >= K l.
+/// Weights that follow the measured outputs of one stream. `VALUES` >= the outputs that the heads serve, all together.
 #[derive(Clone, Debug)]
-pub struct Reweighter<const HEADS: usize, const VALUES: usize> {
+pub struct Reweighter<const VALUES: usize> {
     options: ReweightOptions,
-    weights: Vec<f32, HEADS>,
-    /// The heads' standardised outputs for the last sample, head by head.
-    outputs: Vec<f32, VALUES>,
-    gradient: Vec<f32, HEADS>,
-    /// Whether `outputs` belongs to the last sample.
+    values: Vec<Value, VALUES>,
+    /// Whether the outputs belong to the last sample.
     ready: bool,
 }
 
-impl<const HEADS: usize, const VALUES: usize> Reweighter<HEADS, VALUES> {
+/// A head in one of the outputs it serves.
+#[derive(Clone, Copy, Debug)]
+struct Value {
+    output: usize,
+    weight: f32,
+    /// What it said to the last sample, standardised.
+    y: f32,
+}
+
+impl<const VALUES: usize> Reweighter<VALUES> {
     /// Starts from the weights in `model`.
     ///
     /// # Errors
-    /// [`ReweightError`] when the weights are not a convex combination or the capacities too small.
+    /// [`ReweightError`] when the weights are not a convex combination or the capacity is too small.
     pub fn new(model: &Model<'_>, options: ReweightOptions) -> Result<Self, ReweightError> {
-        let sum: f32 = model.heads().map(|head| head.weight).sum();
-        let least = model.heads().map(|head| head.weight).fold(f32::INFINITY, f32::min);
-        if least < 0.0 || (sum - 1.0).abs() > 1e-3 {
-            return Err(ReweightError::NotConvex { sum, least });
-        }
-        let capacity = |capacity, found, needed| {
-            ReweightError::Capacity(CapacityError { capacity, found, needed, needs: None })
-        };
-        let shape = model.shape();
-        let mut weights = Vec::new();
+        let mut values = Vec::new();
+        let needed = || model.heads().map(|head| head.outputs().len()).sum();
         for head in model.heads() {
-            weights.push(head.weight).map_err(|_| capacity("HEADS", HEADS, shape.heads))?;
+            for (output, weight) in head.outputs().zip(head.weights()) {
+                values.push(Value { output, weight, y: 0.0 }).map_err(|_| {
+                    let (found, needed) = (VALUES, needed());
+                    ReweightError::Capacity(CapacityError { capacity: "VALUES", found, needed, needs: None })
+                })?;
+            }
         }
-        let values = shape.heads.saturating_mul(shape.outputs);
-        let mut outputs = Vec::new();
-        outputs.resize(values, 0.0).map_err(|_| capacity("VALUES", VALUES, values))?;
+        for output in 0..model.outputs().len() {
+            let of = || values.iter().filter(|value| value.output == output).map(|value| value.weight);
+            let (sum, least) = (of().sum::<f32>(), of().fold(f32::INFINITY, f32::min));
+            if least < 0.0 || (sum - 1.0).abs() > 1e-3 {
+                return Err(ReweightError::NotConvex { sum, least });
+            }
+        }
         let options = ReweightOptions { rate: options.rate.max(0.0), share: options.share.clamp(0.0, 1.0) };
-        let gradient = weights.clone();
-        Ok(Self { options, weights, outputs, gradient, ready: false })
+        Ok(Self { options, values, ready: false })
     }
 
     /// [`push`](crate::push()), with the followed weights in place of the stored ones.
@@ -112,8 +119,7 @@ impl<const HEADS: usize, const VALUES: usize> Reweighter<HEADS, VALUES> {
         state: &'s mut State<INPUTS, HISTORY, SCRATCH>,
         u: &[f32],
     ) -> Step<'s> {
-        let mut weights = Followed { weights: &self.weights, outputs: &mut self.outputs };
-        let step = run(model, state.parts(), u, &mut weights);
+        let step = run(model, state.parts(), u, &mut Followed { rest: &mut self.values });
         self.ready = matches!(step, Step::Ready(_));
         step
     }
@@ -122,58 +128,51 @@ impl<const HEADS: usize, const VALUES: usize> Reweighter<HEADS, VALUES> {
     /// pushed last. Returns whether it did: not while warming up, not twice for one sample, not for values that
     /// are not finite.
     pub fn learn(&mut self, model: &Model<'_>, measured: &[f32]) -> bool {
-        let l = model.outputs().len();
         let usable = core::mem::take(&mut self.ready)
-            && measured.len() == l
-            && self.outputs.len() == self.weights.len() * l
-            && measured.iter().chain(&self.outputs).all(|value| value.is_finite());
+            && measured.len() == model.outputs().len()
+            && measured.iter().all(|y| y.is_finite())
+            && self.values.iter().all(|value| value.y.is_finite());
         if !usable {
             return false;
         }
-        self.gradient.fill(0.0);
-        for (j, (scaling, &y)) in model.outputs().iter().zip(measured).enumerate() {
-            let heads = || self.outputs.iter().skip(j).step_by(l);
-            let yhat: f32 = self.weights.iter().zip(heads()).map(|(w, y)| w * y).sum();
+        let ReweightOptions { rate, share } = self.options;
+        for (output, (scaling, &y)) in model.outputs().iter().zip(measured).enumerate() {
+            let of = || self.values.iter().filter(move |value| value.output == output);
+            let yhat: f32 = of().map(|value| value.weight * value.y).sum();
             let residual = yhat - (y - scaling.offset) / scaling.scale;
-            for (gradient, y) in self.gradient.iter_mut().zip(heads()) {
-                *gradient += residual * y;
+            let (heads, mut sum) = (of().count() as f32, 0.0);
+            for value in self.values.iter_mut().filter(|value| value.output == output) {
+                // g_k - g; an outlier must not overflow the exponential.
+                let excess = residual * (value.y - yhat);
+                value.weight *= F32Ext::exp((-rate * excess).clamp(-20.0, 20.0));
+                sum += value.weight;
             }
-        }
-        let mean: f32 = self.weights.iter().zip(&self.gradient).map(|(w, g)| w * g).sum();
-        let mut sum = 0.0;
-        for (weight, gradient) in self.weights.iter_mut().zip(&self.gradient) {
-            // An outlier must not overflow the exponential.
-            *weight *= F32Ext::exp((self.options.rate * (mean - gradient)).clamp(-20.0, 20.0));
-            sum += *weight;
-        }
-        let share = self.options.share;
-        let even = share / self.weights.len() as f32;
-        for weight in &mut self.weights {
-            *weight = *weight / sum * (1.0 - share) + even;
+            for value in self.values.iter_mut().filter(|value| value.output == output) {
+                value.weight = value.weight / sum * (1.0 - share) + share / heads;
+            }
         }
         true
     }
 
-    /// The weights now, in the order of the heads.
-    #[must_use]
-    pub fn weights(&self) -> &[f32] {
-        &self.weights
+    /// The weights now: head by head, in the order of the outputs that each serves.
+    pub fn weights(&self) -> impl Iterator<Item = f32> + '_ {
+        self.values.iter().map(|value| value.weight)
     }
 }
 
+/// The values of the heads to come.
 struct Followed<'r> {
-    weights: &'r [f32],
-    outputs: &'r mut [f32],
+    rest: &'r mut [Value],
 }
 
 impl Weigh for Followed<'_> {
-    fn weigh(&mut self, k: usize, head: &HeadView<'_>, y: &[f32]) -> f32 {
-        let l = head.ranks.first().map_or(0, |&outputs| outputs as usize);
-        if let Some(place) = self.outputs.get_mut(k * l..(k + 1) * l) {
-            for (place, y) in place.iter_mut().zip(y) {
-                *place = *y;
-            }
+    fn add(&mut self, head: &HeadView<'_>, v: &[f32], y: &mut [f32]) {
+        let (own, rest) =
+            core::mem::take(&mut self.rest).split_at_mut_checked(head.outputs).unwrap_or_default();
+        for ((value, v), y) in own.iter_mut().zip(v).zip(y) {
+            value.y = *v;
+            *y += value.weight * *v;
         }
-        self.weights.get(k).copied().unwrap_or(0.0)
+        self.rest = rest;
     }
 }

@@ -3,7 +3,7 @@
 //! The history is kept twice. *Raw* values in physical units, M samples of p, are what a new model is given when
 //! it takes over. The *window* holds the same samples standardised, each written at slot s and at slot s + M of
 //! 2 M slots that fill downwards, so that the last M samples are always one contiguous slice, newest first:
-//! x_t without its leading 1.
+//! x_t of a model of lags without its leading 1. The filters' values stand behind it.
 
 use crate::error::{CapacityError, PushError, SwapError};
 use crate::format::{Capacities, NonFinitePolicy, RangePolicy};
@@ -14,7 +14,7 @@ use crate::push::{self, ChannelFlags};
 /// The state of one stream. The capacities are those of [`Model::capacities`], and can be taken from the file
 /// at compile time with [`Capacities::of`](crate::Capacities::of).
 ///
-/// `INPUTS` >= p, `HISTORY` >= 3 M p, `SCRATCH` as the heads need it. RAM: about `4 (HISTORY + SCRATCH) + INPUTS` bytes.
+/// `INPUTS` >= p, `HISTORY` >= 3 M p and the filters, `SCRATCH` as the heads need it. RAM: about `4 (HISTORY + SCRATCH) + INPUTS` bytes.
 ///
 /// On a device it belongs in a `static`, made by [`State::empty`] and given its model by [`State::init`]: then no copy of
 /// it ever lies on the stack. [`State::new`] does both where the stack is large.
@@ -26,22 +26,35 @@ pub struct State<const INPUTS: usize, const HISTORY: usize, const SCRATCH: usize
     progress: Progress,
 }
 
+/// What [`State::swap`] did with the history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Swap {
+    /// The filters are the same: the next output is what the new model would have given had it run all along.
+    Kept,
+    /// The filters differ: the new model starts over and warms up.
+    Restarted,
+}
+
 /// The scalars of a state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Progress {
-    /// Checksum of the model that the window is standardised for.
+    /// Checksum of the model that the window is standardised for, and of its filters.
     pub checksum: u32,
+    pub sections: u32,
     /// p, M and l, which a model must share to take over.
     pub inputs: usize,
     pub memory: usize,
     pub outputs: usize,
+    /// Values of the filters.
+    pub signals: usize,
     /// Slot of the newest sample, 0 to M - 1.
     pub slot: usize,
-    /// Samples taken, at most M.
-    pub filled: usize,
-    /// Samples since one had an input out of range, and since one had an input replaced; at most M.
-    pub since_range: usize,
-    pub since_held: usize,
+    /// Samples taken since the start, and how many it takes to have an output.
+    pub taken: u32,
+    pub settled: u32,
+    /// Samples for which an input out of range, and one that was replaced, will still be felt, the newest included.
+    pub range_left: u32,
+    pub held_left: u32,
     pub range: Option<RangePolicy>,
     pub non_finite: Option<NonFinitePolicy>,
 }
@@ -52,16 +65,24 @@ impl Progress {
         let Shape { inputs, outputs, memory, .. } = model.shape();
         Self {
             checksum: model.checksum(),
+            sections: model.sections(),
             inputs,
             memory,
             outputs,
+            signals: model.stage.signals,
             slot: 0,
-            filled: 0,
-            since_range: memory,
-            since_held: memory,
+            taken: 0,
+            settled: model.settled() as u32,
+            range_left: 0,
+            held_left: 0,
             range: None,
             non_finite: None,
         }
+    }
+
+    /// Samples still missing before outputs come.
+    pub fn remaining(&self) -> usize {
+        self.settled.saturating_sub(self.taken) as usize
     }
 }
 
@@ -69,6 +90,7 @@ impl Progress {
 pub(crate) struct Parts<'s> {
     pub raw: &'s mut [f32],
     pub window: &'s mut [f32],
+    pub signals: &'s mut [f32],
     pub scratch: &'s mut [f32],
     pub channels: &'s mut [ChannelFlags],
     pub progress: &'s mut Progress,
@@ -85,13 +107,16 @@ impl<const INPUTS: usize, const HISTORY: usize, const SCRATCH: usize> State<INPU
             channels: [ChannelFlags::NONE; INPUTS],
             progress: Progress {
                 checksum: 0,
+                sections: 0,
                 inputs: 0,
                 memory: 0,
                 outputs: 0,
+                signals: 0,
                 slot: 0,
-                filled: 0,
-                since_range: 0,
-                since_held: 0,
+                taken: 0,
+                settled: 0,
+                range_left: 0,
+                held_left: 0,
                 // Until there is a model; unlike `None` these are zeros.
                 range: Some(RangePolicy::Pass),
                 non_finite: Some(NonFinitePolicy::Hold),
@@ -134,11 +159,9 @@ impl<const INPUTS: usize, const HISTORY: usize, const SCRATCH: usize> State<INPU
         self.progress.non_finite = policy;
     }
 
-    /// Forgets the history: the next M - 1 samples warm up again. Policies stay.
+    /// Forgets the history: the next samples warm up again. Policies stay.
     pub fn reset(&mut self) {
-        let memory = self.progress.memory;
-        self.progress =
-            Progress { slot: 0, filled: 0, since_range: memory, since_held: memory, ..self.progress };
+        self.progress = Progress { slot: 0, taken: 0, range_left: 0, held_left: 0, ..self.progress };
     }
 
     /// Takes `samples`, oldest first, p values each, into the history without computing outputs: the state is
@@ -160,12 +183,13 @@ impl<const INPUTS: usize, const HISTORY: usize, const SCRATCH: usize> State<INPU
         Ok(())
     }
 
-    /// Lets `model` take over between two samples. The history stays: the next output is, to the bit, what a
-    /// state that had always run with `model` would give.
+    /// Lets `model` take over between two samples. Where its filters, and the scaling in front of them, are those of the old
+    /// model, or neither has any, the history stays: the next output is, to the bit, what a state that had always run with `model`
+    /// would give. Otherwise the state starts over. Policies stay in both cases.
     ///
     /// # Errors
     /// [`SwapError`] when p, l or M differ or the capacities do not suffice; then the old model goes on.
-    pub fn swap(&mut self, model: &Model<'_>) -> Result<(), SwapError> {
+    pub fn swap(&mut self, model: &Model<'_>) -> Result<Swap, SwapError> {
         let shape = model.shape();
         for (what, state, model) in [
             ("inputs", self.progress.inputs, shape.inputs),
@@ -177,21 +201,30 @@ impl<const INPUTS: usize, const HISTORY: usize, const SCRATCH: usize> State<INPU
             }
         }
         Self::check(model).map_err(SwapError::Capacity)?;
+        if self.progress.sections != model.sections() || self.progress.signals != model.stage.signals {
+            let Progress { range, non_finite, .. } = self.progress;
+            self.progress = Progress { range, non_finite, ..Progress::new(model) };
+            return Ok(Swap::Restarted);
+        }
         push::restandardise(model, &mut self.parts());
-        Ok(())
+        Ok(Swap::Kept)
     }
 
     /// Samples still missing before outputs come.
     #[must_use]
     pub fn warming(&self) -> usize {
-        self.progress.memory - self.progress.filled.min(self.progress.memory)
+        self.progress.remaining()
     }
 
     pub(crate) fn parts(&mut self) -> Parts<'_> {
-        let (raw, window) = split_at(&mut self.history, self.progress.inputs * self.progress.memory);
+        let window = self.progress.inputs * self.progress.memory;
+        let (raw, rest) = split_at(&mut self.history, window);
+        let (window, rest) = split_at(rest, 2 * window);
+        let (signals, _) = split_at(rest, self.progress.signals);
         Parts {
             raw,
             window,
+            signals,
             scratch: &mut self.scratch,
             channels: self.channels.get_mut(..self.progress.inputs).unwrap_or_default(),
             progress: &mut self.progress,

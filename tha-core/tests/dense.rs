@@ -75,7 +75,7 @@ proptest! {
             let phi = kronecker_power(&x, degree);
             for (j, row) in dense(head).iter().enumerate() {
                 let y: f64 = row.iter().zip(&phi).map(|(b, p)| b * p).sum();
-                expected[j] += f64::from(head.weight) * y;
+                expected[j] += f64::from(head.weight()) * y;
                 size[j] += row.iter().zip(&phi).map(|(b, p)| (b * p).abs()).sum::<f64>();
             }
         }

@@ -5,7 +5,7 @@ mod common;
 use common::{Dimensions, Flash, crc32, patched, random_spec};
 use tha_core::build::{BuildError, Core, ModelSpec};
 use tha_core::format::{FORMAT, HEADER_LEN};
-use tha_core::{Model, ParseError};
+use tha_core::{Model, ParseError, RangePolicy};
 
 fn parse(bytes: &[u8]) -> Result<(), ParseError> {
     Model::parse(Flash::new(bytes).bytes()).map(|_| ())
@@ -41,11 +41,14 @@ fn with_word(word: usize, value: u32) -> Vec<u8> {
     })
 }
 
-/// Words: two inputs of 4, one output of 3, then the head: size, weight, sums, ranks 0 to 2, inputs 0 and 1, cores.
+/// Words: two inputs of 4, one output of 3, then the head: inputs, first output, outputs, degree, features, sums, rows, then
+/// ranks 0 to 2, inputs 0 and 1, the weight, cores.
 const HEAD: usize = 11;
-const RANKS: usize = HEAD + 3;
+const SUMS: usize = HEAD + 5;
+const RANKS: usize = HEAD + 7;
 const INPUTS: usize = RANKS + 3;
-const CORES: usize = INPUTS + 2;
+const WEIGHT: usize = INPUTS + 2;
+const CORES: usize = WEIGHT + 1;
 
 /// The bytes of a file with other metadata.
 fn with_metadata(change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
@@ -74,7 +77,7 @@ fn the_file_itself_is_good() {
 fn lengths_and_header() {
     let good = good();
     let n = good.len();
-    assert_eq!(parse(&good[..HEADER_LEN - 1]), Err(ParseError::TooShort { found: HEADER_LEN - 1 }));
+    assert_eq!(parse(&good[..35]), Err(ParseError::TooShort { found: 35 }));
     assert_eq!(parse(&[]), Err(ParseError::TooShort { found: 0 }));
     assert_eq!(parse(&[b'u'; 100]), Err(ParseError::NotAModel));
     for cut in HEADER_LEN..n {
@@ -82,18 +85,18 @@ fn lengths_and_header() {
     }
     let longer = [&good[..], &[0]].concat();
     assert_eq!(parse(&longer), Err(ParseError::TrailingBytes { expected: n, found: n + 1 }));
-    let newer = patched(&good, |bytes| bytes[4] = 2);
-    assert_eq!(parse(&newer), Err(ParseError::NewerFormat { found: 2, supported: FORMAT }));
+    let newer = patched(&good, |bytes| bytes[4] = 3);
+    assert_eq!(parse(&newer), Err(ParseError::NewerFormat { found: 3, supported: FORMAT }));
     assert!(parse(&newer).unwrap_err().to_string().starts_with("made by a newer format"));
     assert_eq!(
         parse(&patched(&good, |bytes| bytes[4] = 0)),
-        Err(ParseError::Header { format: 0, length: 36 })
+        Err(ParseError::Header { format: 0, length: 40 })
     );
     assert_eq!(
-        parse(&patched(&good, |bytes| bytes[6] = 40)),
-        Err(ParseError::Header { format: 1, length: 40 })
+        parse(&patched(&good, |bytes| bytes[6] = 36)),
+        Err(ParseError::Header { format: 2, length: 36 })
     );
-    for (at, value) in [(16, u32::MAX), (16, 0), (20, u32::MAX), (20, 0)] {
+    for (at, value) in [(16, u32::MAX), (16, 0), (20, u32::MAX), (20, 0), (36, u32::MAX), (36, 0)] {
         let error = parse(&patched(&good, |bytes| set(bytes, at, value))).unwrap_err();
         assert!(matches!(error, ParseError::Lengths { .. }), "{error}");
     }
@@ -128,7 +131,7 @@ fn alignment_is_asked_for() {
 }
 
 #[test]
-fn metadata() {
+fn description() {
     assert_eq!(parse(&with_metadata(|m| m.extend([0]))), Err(ParseError::MetadataTrailing { extra: 1 }));
     assert_eq!(parse(&with_metadata(|m| m.truncate(5))), Err(ParseError::Metadata));
     assert_eq!(
@@ -136,29 +139,40 @@ fn metadata() {
         Err(ParseError::Metadata),
         "a range policy that does not exist"
     );
-    assert_eq!(parse(&with_metadata(|m| m[8] = 0xff)), Err(ParseError::Metadata), "a name that is not UTF-8");
-    for (at, what) in ["inputs", "outputs", "memory", "degree", "heads"].into_iter().enumerate() {
-        assert_eq!(parse(&with_metadata(|m| m[at] = 0)), Err(ParseError::Zero { what }));
+    assert_eq!(parse(&with_metadata(|m| m[0] = 1)), Err(ParseError::Numbers { found: 1 }));
+    for (at, what) in ["inputs", "outputs", "memory", "heads"].into_iter().enumerate() {
+        assert_eq!(parse(&with_metadata(|m| m[1 + at] = 0)), Err(ParseError::Zero { what }));
     }
-    assert_eq!(
-        parse(&with_metadata(|m| m[0] = 3)),
-        Err(ParseError::Names { what: "input", expected: 3, found: 2 })
-    );
-    assert_eq!(
-        parse(&with_metadata(|m| m[1] = 2)),
-        Err(ParseError::Names { what: "output", expected: 2, found: 1 })
-    );
     let padded = with_metadata(|m| m.extend([0; 4].iter().take(5 - m.len() % 4)));
     assert!(parse(&padded).is_err());
-    let mut good = spec();
-    while good.to_bytes().unwrap()[16].is_multiple_of(4) {
-        good.provenance.note.push('x');
-    }
-    let dirty = patched(&good.to_bytes().unwrap(), |bytes| {
+    let dirty = patched(&good(), |bytes| {
         let at = block(bytes) - 1;
         bytes[at] = 1;
     });
     assert_eq!(parse(&dirty), Err(ParseError::Padding));
+}
+
+/// Names and provenance are none of the device's business, but a host that reads them says what is wrong.
+#[test]
+fn about() {
+    let changed = |change: &dyn Fn(&mut [u8])| {
+        patched(&good(), |bytes| {
+            let length = u32::from_le_bytes(bytes[36..40].try_into().unwrap()) as usize;
+            let start = bytes.len() - length;
+            change(&mut bytes[start..]);
+        })
+    };
+    // 5 u0\nu1 2 y0 4 test ...
+    for (at, byte, expected) in [
+        (1, 0xff, ParseError::Metadata),
+        (3, b'x', ParseError::Names { what: "input", expected: 2, found: 1 }),
+        (7, b'\n', ParseError::Names { what: "output", expected: 1, found: 2 }),
+        (0, 250, ParseError::Metadata),
+    ] {
+        let bytes = changed(&|about| about[at] = byte);
+        assert_eq!(parse(&bytes), Ok(()));
+        assert_eq!(ModelSpec::from_bytes(&bytes), Err(expected), "byte {at}");
+    }
 }
 
 #[test]
@@ -189,8 +203,14 @@ fn heads() {
     assert_eq!(parse(&with_word(HEAD, 0)), Err(ParseError::SubsetSize { head: 0, found: 0, inputs: 2 }));
     assert_eq!(parse(&with_word(HEAD, 3)), Err(ParseError::SubsetSize { head: 0, found: 3, inputs: 2 }));
     let infinite = f32::INFINITY.to_bits();
-    assert_eq!(parse(&with_word(HEAD + 1, infinite)), Err(ParseError::NonFinite { head: 0, word: HEAD + 1 }));
-    assert_eq!(parse(&with_word(HEAD + 2, 7)), Err(ParseError::Sums { head: 0, expected: 6, found: 7 }));
+    let non_finite = |word| Err(ParseError::NonFinite { part: "head", index: 0, word });
+    assert_eq!(parse(&with_word(WEIGHT, infinite)), non_finite(WEIGHT));
+    for (word, value) in [(HEAD + 1, 1), (HEAD + 1, u32::MAX), (HEAD + 2, 0), (HEAD + 2, 2)] {
+        assert_eq!(parse(&with_word(word, value)), Err(ParseError::Served { head: 0, outputs: 1 }));
+    }
+    assert_eq!(parse(&with_word(HEAD + 3, 0)), Err(ParseError::Zero { what: "degree" }));
+    assert_eq!(parse(&with_word(SUMS, 7)), Err(ParseError::Sums { head: 0, expected: 6, found: 7 }));
+    assert_eq!(parse(&with_word(SUMS + 1, 6)), Err(ParseError::Sums { head: 0, expected: 6, found: 6 }));
     for bond in 0..3 {
         assert_eq!(parse(&with_word(RANKS + bond, 0)), Err(ParseError::RankZero { head: 0, bond }));
     }
@@ -205,10 +225,7 @@ fn heads() {
         Err(ParseError::SubsetRange { head: 0, input: 2, inputs: 2 })
     );
     assert_eq!(parse(&with_word(INPUTS + 1, 0)), Err(ParseError::SubsetOrder { head: 0, position: 1 }));
-    assert_eq!(
-        parse(&with_word(CORES + 7, infinite)),
-        Err(ParseError::NonFinite { head: 0, word: CORES + 7 })
-    );
+    assert_eq!(parse(&with_word(CORES + 7, infinite)), non_finite(CORES + 7));
 }
 
 #[test]
@@ -217,13 +234,13 @@ fn sizes() {
     let larger = patched(&good(), |bytes| {
         let at = block(bytes);
         set(bytes, at + 4 * (RANKS + 1), 4);
-        set(bytes, at + 4 * (HEAD + 2), 8);
+        set(bytes, at + 4 * SUMS, 8);
     });
     assert_eq!(parse(&larger), Err(ParseError::BlockTooShort { needed: CORES + 40, found: CORES + 30 }));
     let smaller = patched(&good(), |bytes| {
         let at = block(bytes);
         set(bytes, at + 4 * (RANKS + 1), 2);
-        set(bytes, at + 4 * (HEAD + 2), 4);
+        set(bytes, at + 4 * SUMS, 4);
     });
     assert_eq!(parse(&smaller), Err(ParseError::BlockTooLong { used: CORES + 20, found: CORES + 30 }));
     let huge = with_word(RANKS + 1, u32::MAX);
@@ -232,7 +249,7 @@ fn sizes() {
         let error = parse(&patched(&good(), |bytes| bytes[at] ^= 1)).unwrap_err();
         assert!(matches!(error, ParseError::Capacities { .. }), "{error}");
     }
-    let error = parse(&with_metadata(|m| m[3] = 3)).unwrap_err();
+    let error = parse(&with_word(HEAD + 3, 3)).unwrap_err();
     assert!(
         matches!(error, ParseError::RankZero { bond: 3, .. }),
         "a degree of three takes an input for a rank: {error}"
@@ -248,7 +265,9 @@ fn what_cannot_be_built() {
     };
     assert!(matches!(refuse(&|s| s.heads.clear()), BuildError::Size { what: "heads", found: 0, .. }));
     assert!(matches!(refuse(&|s| s.memory = 70_000), BuildError::Size { .. }));
-    assert!(matches!(refuse(&|s| s.degree = 3), BuildError::CoreCount { found: 2, expected: 3, .. }));
+    assert!(matches!(refuse(&|s| s.heads[0].cores.clear()), BuildError::Size { found: 0, .. }));
+    assert!(matches!(refuse(&|s| s.heads[0].weights.clear()), BuildError::Weights { found: 0, .. }));
+    assert!(matches!(refuse(&|s| s.range = RangePolicy::Extend), BuildError::NothingToExtend));
     assert!(matches!(refuse(&|s| s.heads[0].cores[1].left = 2), BuildError::CoreShape { core: 1, .. }));
     assert!(matches!(refuse(&|s| s.heads[0].cores[1].q = 4), BuildError::CoreShape { core: 1, .. }));
     assert!(matches!(refuse(&|s| s.heads[0].cores[1].right = 2), BuildError::CoreShape { core: 1, .. }));
@@ -264,6 +283,6 @@ fn what_cannot_be_built() {
     };
     assert!(matches!(refused(&|s| s.heads[0].inputs = vec![1, 0]), ParseError::SubsetOrder { .. }));
     assert!(matches!(refused(&|s| s.heads[0].inputs = vec![0, 2]), ParseError::SubsetRange { .. }));
-    assert!(matches!(refused(&|s| s.heads[0].weight = f32::NAN), ParseError::NonFinite { .. }));
+    assert!(matches!(refused(&|s| s.heads[0].weights[0] = f32::NAN), ParseError::NonFinite { .. }));
     assert!(matches!(refused(&|s| s.inputs[1].gain = 0.0), ParseError::Scaling { .. }));
 }

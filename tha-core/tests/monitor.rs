@@ -106,7 +106,7 @@ fn weights_move_to_the_head_that_is_right_and_stay_on_the_simplex() {
     let model = Model::parse(bytes.bytes()).unwrap();
     let mut state = Room::new(&model).unwrap();
     let options = ReweightOptions { rate: 0.1, share: 1e-6 };
-    let mut weights = Reweighter::<3, 3>::new(&model, options).unwrap();
+    let mut weights = Reweighter::<3>::new(&model, options).unwrap();
     assert!(!weights.learn(&model, &[1.0]), "no sample yet");
     let mut random = ChaCha8Rng::seed_from_u64(4);
     // First the second head is right, then the mean of all three.
@@ -118,13 +118,13 @@ fn weights_move_to_the_head_that_is_right_and_stay_on_the_simplex() {
             last = (output.y[0] - slope * u).abs();
             assert!(weights.learn(&model, &[slope * u]));
             assert!(!weights.learn(&model, &[slope * u]), "once for each sample");
-            let sum: f32 = weights.weights().iter().sum();
-            assert!((sum - 1.0).abs() < 1e-5 && weights.weights().iter().all(|&w| w > 0.0));
+            let sum: f32 = weights.weights().sum();
+            assert!((sum - 1.0).abs() < 1e-5 && weights.weights().all(|w| w > 0.0));
         }
         assert!(last < 0.02, "{last}");
         if let Some(expected) = expected {
-            for (weight, expected) in weights.weights().iter().zip(expected) {
-                assert!((weight - expected).abs() < 0.02, "{:?}", weights.weights());
+            for (weight, expected) in weights.weights().zip(expected) {
+                assert!((weight - expected).abs() < 0.02, "{weight} for {expected}");
             }
         }
     }
@@ -132,7 +132,7 @@ fn weights_move_to_the_head_that_is_right_and_stay_on_the_simplex() {
     for y in [1e30, f32::NAN] {
         weights.push(&model, &mut state, &[0.5]);
         weights.learn(&model, &[y]);
-        assert!(weights.weights().iter().all(|w| w.is_finite() && *w > 0.0));
+        assert!(weights.weights().all(|w| w.is_finite() && w > 0.0));
     }
 }
 
@@ -141,7 +141,7 @@ fn the_weights_of_the_model_are_where_it_starts() {
     let bytes = slopes(&[(0.75, 1.0), (0.25, -1.0)], 0.0);
     let model = Model::parse(bytes.bytes()).unwrap();
     let (mut stored, mut followed) = (Room::new(&model).unwrap(), Room::new(&model).unwrap());
-    let mut weights = Reweighter::<2, 2>::new(&model, ReweightOptions::default()).unwrap();
+    let mut weights = Reweighter::<2>::new(&model, ReweightOptions::default()).unwrap();
     for u in [0.5, -1.0, 2.0] {
         assert_eq!(push(&model, &mut stored, &[u]), weights.push(&model, &mut followed, &[u]));
     }
@@ -152,11 +152,11 @@ fn only_averages_can_be_re_weighted() {
     for weights in [&[(2.0, 1.0), (-1.0, 1.0)][..], &[(1.0, 1.0), (1.0, 1.0)]] {
         let bytes = slopes(weights, 0.0);
         let model = Model::parse(bytes.bytes()).unwrap();
-        let error = Reweighter::<2, 2>::new(&model, ReweightOptions::default()).unwrap_err();
+        let error = Reweighter::<2>::new(&model, ReweightOptions::default()).unwrap_err();
         assert!(matches!(error, ReweightError::NotConvex { .. }), "{error}");
     }
     let bytes = slopes(&[(0.5, 1.0), (0.5, 1.0)], 0.0);
     let model = Model::parse(bytes.bytes()).unwrap();
-    let error = Reweighter::<1, 2>::new(&model, ReweightOptions::default()).unwrap_err();
+    let error = Reweighter::<1>::new(&model, ReweightOptions::default()).unwrap_err();
     assert!(error.to_string().contains("raise it to 2"), "{error}");
 }

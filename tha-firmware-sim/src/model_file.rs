@@ -74,10 +74,14 @@ impl ModelFile {
     pub fn variant(&self, random: &mut ChaCha8Rng) -> Self {
         let mut spec = ModelSpec::from_model(&self.model());
         for head in &mut spec.heads {
-            head.weight *= 1.0 + 0.1 * random.random_range(-1.0..1.0);
+            let factor = 1.0 + 0.1 * random.random_range(-1.0..1.0);
+            head.weights.iter_mut().for_each(|weight| *weight *= factor);
         }
-        for input in &mut spec.inputs {
-            input.gain *= 1.0 + 0.1 * random.random::<f32>();
+        // Filters go on only where the scaling in front of them stays.
+        if spec.stage.sections.is_empty() {
+            for input in &mut spec.inputs {
+                input.gain *= 1.0 + 0.1 * random.random::<f32>();
+            }
         }
         // The note makes it another file even where every number stayed.
         spec.provenance.note.push('\'');
@@ -91,7 +95,7 @@ impl ModelFile {
     }
 }
 
-/// Values and flags of the channels, eight scalars and two policies of one byte each.
+/// Values and flags of the channels, eleven scalars and two policies of one byte each.
 fn state_bytes(needs: &Capacities) -> usize {
-    4 * (needs.history + needs.scratch) + (needs.inputs + 2).next_multiple_of(4) + 8 * 4
+    4 * (needs.history + needs.scratch) + (needs.inputs + 2).next_multiple_of(4) + 11 * 4
 }

@@ -3,7 +3,7 @@
 use crate::bound::ErrorBound;
 use crate::emulator::{self, EmulatorError, Processor, Setting, StackUse};
 use crate::model_file::ModelFile;
-use crate::reference;
+use crate::reference::Reference;
 use crate::stream::{Device, Stream, record_lengths, samples};
 use serde::Serialize;
 use std::time::{Duration, Instant};
@@ -95,9 +95,9 @@ const CONSTANT: f64 = 1e-12;
 pub fn compare(file: &ModelFile, data: &Dataset, stream: &Stream) -> Comparison {
     let batch = file.batch();
     let spec = batch.spec();
-    let rows = data.scored_rows(spec.memory);
+    let rows = data.scored_rows(spec.settled());
     let prediction = batch.predict(data, &rows);
-    let bound = ErrorBound::new(spec);
+    let mut bound = ErrorBound::new(spec);
     let model_bound = bound.model();
     let mut outputs: Vec<OutputComparison> = spec
         .outputs
@@ -116,8 +116,8 @@ pub fn compare(file: &ModelFile, data: &Dataset, stream: &Stream) -> Comparison 
     let ready = stream.status.iter().filter(|status| status.ready()).count();
     let mut within_bound = stream.status.len() == data.len() && ready == rows.len();
     let mut bound_used = 0.0f64;
-    for (k, &row) in rows.iter().enumerate() {
-        let bounds = bound.window(|input, lag| data.u[input][row - lag]);
+    let all = bounds(&mut bound, data);
+    for (k, (row, bounds)) in all.enumerate() {
         for ((j, output), (&y, bound)) in
             outputs.iter_mut().enumerate().zip(stream.at(row).iter().zip(bounds))
         {
@@ -154,6 +154,22 @@ pub fn compare(file: &ModelFile, data: &Dataset, stream: &Stream) -> Comparison 
         within_bound,
         lost,
     }
+}
+
+/// The rows of a data set at which the model has settled, and the bounds of the outputs there.
+pub(crate) fn bounds<'b>(
+    bound: &'b mut ErrorBound<'_>,
+    data: &'b Dataset,
+) -> impl Iterator<Item = (usize, Vec<f64>)> + 'b {
+    let rows =
+        data.records.iter().flat_map(|record| record.rows.clone().map(|row| (row, row == record.rows.start)));
+    rows.filter_map(move |(row, first)| {
+        if first {
+            bound.reset();
+        }
+        let u: Vec<f64> = data.u.iter().map(|column| column[row]).collect();
+        Some((row, bound.push(&u)?))
+    })
 }
 
 /// The output that loses most to rounding, where that is too much. A difference can be within the bound and as large as all
@@ -199,11 +215,14 @@ fn lost(
 /// Whether the stream has, to the bit, the outputs that `FORMAT.md` prescribes.
 #[must_use]
 pub fn follows_the_format(spec: &ModelSpec, data: &Dataset, samples: &[f32], stream: &Stream) -> bool {
-    let row = |t: usize| &samples[t * data.u.len()..(t + 1) * data.u.len()];
-    data.scored_rows(spec.memory).into_iter().all(|t| {
-        let window: Vec<&[f32]> = (0..spec.memory).map(|lag| row(t - lag)).collect();
-        let same = |(a, b): (&f32, &f32)| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
-        reference::outputs(spec, &window).iter().zip(stream.at(t)).all(same)
+    let mut reference = Reference::<f32>::new(spec);
+    let same = |(a, b): (&f32, &f32)| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
+    data.records.iter().all(|record| {
+        reference.reset();
+        record.rows.clone().all(|t| {
+            let u = &samples[t * data.u.len()..(t + 1) * data.u.len()];
+            reference.push(u).is_none_or(|y| y.iter().zip(stream.at(t)).all(same))
+        })
     })
 }
 

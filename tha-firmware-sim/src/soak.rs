@@ -5,12 +5,12 @@
 
 use crate::bound::ErrorBound;
 use crate::model_file::ModelFile;
-use crate::replay::ReplayError;
+use crate::replay::{ReplayError, bounds};
 use crate::stream::Device;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use serde::Serialize;
-use tha_core::NonFinitePolicy;
+use tha_core::{NonFinitePolicy, Swap};
 use tha_train::data::{Dataset, Record};
 
 /// Samples that are drawn, streamed and predicted together.
@@ -69,7 +69,7 @@ pub fn soak(
                 block.start_record(t);
             } else if random.random_range(0..300) == 0 {
                 active = 1 - active;
-                if device.swap(files[active]).is_err() {
+                if device.swap(files[active]) != Ok(Swap::Kept) {
                     report.broken += 1;
                 }
                 report.swaps += 1;
@@ -86,24 +86,24 @@ pub fn soak(
         progress(report.samples);
     }
     if report.outputs == 0 {
-        return Err(ReplayError::Nothing { samples, memory: file.shape().memory });
+        return Err(ReplayError::Nothing { samples, memory: file.model().settled() });
     }
     Ok(report)
 }
 
 fn judge(files: &[&ModelFile; 2], block: &Block, outputs: &[f32], report: &mut SoakReport) {
-    let memory = files[0].shape().memory;
+    let settled = files[0].model().settled();
     let width = files[0].shape().outputs;
-    let scored = block.data.scored_rows(memory);
+    let scored = block.data.scored_rows(settled);
     let given = outputs.chunks_exact(width).filter(|y| !y[0].is_nan()).count();
     report.broken += given.abs_diff(scored.len());
     for (k, file) in files.iter().enumerate() {
         let batch = file.batch();
-        let bound = ErrorBound::new(batch.spec());
+        let mut bound = ErrorBound::new(batch.spec());
         let rows: Vec<usize> = scored.iter().copied().filter(|&t| block.active[t] == k).collect();
         let prediction = batch.predict(&block.data, &rows);
-        for (i, &t) in rows.iter().enumerate() {
-            let bounds = bound.window(|input, lag| block.data.u[input][t - lag]);
+        let bounds = bounds(&mut bound, &block.data).filter(|(t, _)| block.active[*t] == k);
+        for (i, (t, bounds)) in bounds.enumerate() {
             for (j, bound) in bounds.into_iter().enumerate() {
                 let difference = (f64::from(outputs[t * width + j]) - prediction[(i, j)]).abs();
                 report.outputs += 1;

@@ -1,7 +1,7 @@
 //! tha-core on the host: what the device would say to every sample of a recording.
 
 use crate::model_file::ModelFile;
-use tha_core::{CapacityError, Flags, Model, Output, State, Step, SwapError, push};
+use tha_core::{CapacityError, Flags, Model, Output, State, Step, Swap, SwapError, push};
 use tha_train::data::Dataset;
 
 /// Room for every model that a microcontroller could hold.
@@ -153,11 +153,11 @@ impl<'m> Device<'m> {
     ///
     /// # Errors
     /// [`SwapError`] for a model of another shape; the old one goes on.
-    pub fn swap(&mut self, file: &'m ModelFile) -> Result<(), SwapError> {
+    pub fn swap(&mut self, file: &'m ModelFile) -> Result<Swap, SwapError> {
         let model = file.model();
-        self.state.swap(&model)?;
+        let swap = self.state.swap(&model)?;
         self.model = model;
-        Ok(())
+        Ok(swap)
     }
 
     /// A whole recording, with a reset before every record.

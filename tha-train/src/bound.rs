@@ -1,24 +1,28 @@
-//! How far f32 on the device can be from f64 in the batch: a bound on the rounding errors of one sample, from the model
-//! and the window alone.
+//! How far f32 on the device can be from f64 in the batch: a bound on the rounding errors, sample by sample, from the model
+//! and the samples alone.
 //!
-//! With unit roundoff u = 2^-24 and gamma_n = n u / (1 - n u), every stage bounds its error by the error that comes in,
-//! multiplied through, and by the gamma of its own roundings times the sum of the magnitudes (which is how the condition
-//! of a sum enters):
+//! Running error analysis: [`Approximate`] carries a value and a bound of its error through the arithmetic of
+//! [`reference`](crate::reference). With unit roundoff u = 2^-24, every operation passes on the errors that come in and adds
+//! u times the size of its result:
 //!
 //! ```text
-//! x = (u - o) g            e_x = g (e_u (1 + u)^2 + gamma_2 |u - o|),          e_u = u |u| (the sample itself is f32)
-//! t = V_0 + sum V_i x_i    e_t = |V_0| gamma_n + sum |V_i| (e_xi + gamma_(n+2-i) (|x_i| + e_xi)),           n = q - 1
-//! v' = sum t_b v_b         e_v' = sum (|t| e_v + e_t |v| + e_t e_v) + gamma_r sum (|t| + e_t) (|v| + e_v)
-//! s = sum w_k v_k          e_s = sum |w| e_v + gamma_K sum |w| (|v| + e_v)
-//! y = o + c s              e_y = c e_s + gamma_2 c (|s| + e_s) + u |o|
+//! a + b     e_a + e_b + u |a + b|                        a b     |a| e_b + |b| e_a + e_a e_b + u |a b|
+//! average   (1 - g) e_s + g e_u + roundings              grows to what comes in + u |s| / alpha
+//! resonate  |p| e_q + e_u + roundings                    grows to (what comes in + roundings) / (1 - |p|)
 //! ```
 //!
-//! Both sides use the same f32 coefficients, so their rounding in training is no part of it. Underflow adds less than
-//! 2^-149 per product; the rounding of the batch itself (2^-53) and of this computation is covered by a factor. Where
-//! a magnitude could leave the range of f32, the bound is infinite.
+//! where the filters have rules of their own: taken operation by operation, the error that a state carries over would seem to
+//! grow without end. The clamps and the maps are continuous, so that a device which takes the other branch is covered too. Both
+//! sides use the same f32 coefficients, so their rounding in training is no part of it. Underflow adds less than 2^-149 per
+//! operation; the rounding of the batch itself (2^-53) and of this computation is covered by a factor. Where a magnitude could
+//! leave the range of f32, the bound is infinite.
 
-use tha_core::RangePolicy;
-use tha_core::build::{Head, ModelSpec};
+mod worst;
+
+use crate::reference::{Real, Reference};
+use std::cmp::Ordering;
+use std::ops::{Add, Div, Mul, Sub};
+use tha_core::build::ModelSpec;
 
 /// Unit roundoff of f32.
 const UNIT: f64 = 1.0 / (1u64 << 24) as f64;
@@ -27,22 +31,135 @@ const UNDERFLOW: f64 = 1.4e-45;
 /// Covers the f64 roundings of the batch and of the bound.
 const SLACK: f64 = 1.0 + 1e-6;
 
-fn gamma(n: usize) -> f64 {
-    let n = n as f64 * UNIT;
-    n / (1.0 - n)
-}
-
 /// A number that is known up to an error.
 #[derive(Clone, Copy, Debug, Default)]
-struct Approximate {
+pub struct Approximate {
     value: f64,
     error: f64,
 }
 
 impl Approximate {
+    /// A sample of a recording, which the device gets as f32.
+    fn sample(u: f64) -> Self {
+        Self { value: u, error: UNIT * u.abs() + UNDERFLOW }
+    }
+
+    /// A result with the error that it inherits, and with its own rounding.
+    fn rounded(value: f64, inherited: f64) -> Self {
+        let error = inherited + UNIT * (value.abs() + inherited) + UNDERFLOW;
+        let inside = value.abs() + error <= f64::from(f32::MAX);
+        Self { value, error: if inside { error } else { f64::INFINITY } }
+    }
+
     /// The largest magnitude the computed number can have.
     fn size(self) -> f64 {
         self.value.abs() + self.error
+    }
+}
+
+impl From<f32> for Approximate {
+    fn from(value: f32) -> Self {
+        Self { value: value.into(), error: 0.0 }
+    }
+}
+
+impl Add for Approximate {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self::rounded(self.value + other.value, self.error + other.error)
+    }
+}
+
+impl Sub for Approximate {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self::rounded(self.value - other.value, self.error + other.error)
+    }
+}
+
+impl Mul for Approximate {
+    type Output = Self;
+    fn mul(self, other: Self) -> Self {
+        // An infinite error times an exact zero is no number; it is infinite all the same.
+        let inherited = self.value.abs() * other.error + self.error * other.size();
+        Self::rounded(self.value * other.value, if inherited.is_nan() { f64::INFINITY } else { inherited })
+    }
+}
+
+impl Div for Approximate {
+    type Output = Self;
+    /// By a number that is exact: nodes and counts of samples are.
+    fn div(self, other: Self) -> Self {
+        Self::rounded(self.value / other.value, self.error / other.value.abs())
+    }
+}
+
+impl PartialEq for Approximate {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
+}
+
+impl PartialOrd for Approximate {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        self.value.partial_cmp(&other.value)
+    }
+}
+
+impl Real for Approximate {
+    fn limit(self, low: f32, high: f32) -> Self {
+        let (low, high) = (f64::from(low), f64::from(high));
+        let value = self.value.clamp(low, high);
+        Self { value, error: self.error.min((value - low).max(high - value)) }
+    }
+
+    fn average(s: Self, u: Self, gain: Self) -> Self {
+        let step = Self::rounded(u.value - s.value, 0.0);
+        let exact = Self { error: 0.0, ..s } + gain * step;
+        // gain + (1 - gain) is 1: the errors of s and u are averaged as their values are.
+        let carried = (1.0 - gain.value).abs() * s.error + gain.value * u.error;
+        let rounding = exact.error + 4.0 * UNIT * (carried + gain.size() * u.error.max(s.error));
+        Self { value: exact.value, error: carried + rounding }
+    }
+
+    fn resonate(pole: [f32; 2], (a, b): (Self, Self), u: Self) -> (Self, Self) {
+        let [re, im] = pole.map(f64::from);
+        let (x, y) = (re * a.value - im * b.value + u.value, im * a.value + re * b.value);
+        // The error is a vector that turns and shrinks; both parts carry its length.
+        let state = a.error.max(b.error);
+        let sizes = re.abs() * (a.value.abs() + state) + im.abs() * (b.value.abs() + state);
+        let others = im.abs() * (a.value.abs() + state) + re.abs() * (b.value.abs() + state);
+        let rounding = 3.1 * UNIT * (sizes + u.size()).hypot(others) + 6.0 * UNDERFLOW;
+        let error = re.hypot(im) * state + u.error + rounding;
+        let inside = x.abs().max(y.abs()) + error <= f64::from(f32::MAX);
+        let error = if inside { error } else { f64::INFINITY };
+        (Self { value: x, error }, Self { value: y, error })
+    }
+
+    /// Every node within reach has its share: the device may be in the next cell.
+    fn map(mut sum: Self, nodes: &[f32], z: Self, value: &dyn Fn(usize) -> f32) -> Self {
+        let node = |k: usize| f64::from(nodes[k]);
+        let last = nodes.len() - 1;
+        let z = z.limit(nodes[0], nodes[last]);
+        for k in 0..=last {
+            let left = if k > 0 { node(k) - node(k - 1) } else { f64::INFINITY };
+            let right = if k < last { node(k + 1) - node(k) } else { f64::INFINITY };
+            let (before, after) =
+                (if k > 0 { node(k - 1) } else { node(k) }, if k < last { node(k + 1) } else { node(k) });
+            if z.value + z.error < before || z.value - z.error > after {
+                continue;
+            }
+            let hat = if z.value <= node(k) {
+                1.0 - (node(k) - z.value) / left
+            } else {
+                1.0 - (z.value - node(k)) / right
+            };
+            let hat = hat.clamp(0.0, 1.0);
+            // z - n, the width, their quotient and 1 - t are rounded: four units of at most 1.
+            let error = (z.error / left.min(right) + 4.1 * UNIT).min(1.0);
+            sum = sum + Self::from(value(k)) * Self { value: hat, error };
+        }
+        sum
     }
 }
 
@@ -50,135 +167,39 @@ impl Approximate {
 #[derive(Clone, Debug)]
 pub struct ErrorBound<'s> {
     spec: &'s ModelSpec,
-    /// Coefficients and values by their magnitudes: the bound over all signs.
-    absolute: bool,
+    stream: Reference<'s, Approximate>,
 }
 
 impl<'s> ErrorBound<'s> {
-    /// For a model.
+    /// For a model before its first sample.
     #[must_use]
     pub fn new(spec: &'s ModelSpec) -> Self {
-        Self { spec, absolute: false }
+        Self { spec, stream: Reference::new(spec) }
     }
 
-    /// The bound of each output for the window that `u(input, lag)` gives in physical units.
-    pub fn window(&self, u: impl Fn(usize, usize) -> f64) -> Vec<f64> {
-        let standardised = |input: usize, lag: usize| self.standardise(input, u(input, lag));
-        self.outputs(standardised)
+    /// Forgets everything, as between two records.
+    pub fn reset(&mut self) {
+        self.stream.reset();
     }
 
-    /// The bound of each output for any window inside the training range: a property of the model alone.
+    /// The bound of each output after one more sample in physical units, once the model has settled.
+    pub fn push(&mut self, u: &[f64]) -> Option<Vec<f64>> {
+        let u: Vec<Approximate> = u.iter().map(|&u| Approximate::sample(u)).collect();
+        let y = self.stream.push(&u)?;
+        Some(y.into_iter().map(|y| y.error * SLACK).collect())
+    }
+
+    /// The bound of each output for any samples inside the training range: a property of the model alone.
     #[must_use]
     pub fn model(&self) -> Vec<f64> {
-        let bound = Self { absolute: true, ..*self };
-        bound.outputs(|input, _| {
-            let channel = &self.spec.inputs[input];
-            let ends = [channel.low, channel.high].map(|u| self.standardise(input, u.into()));
-            Approximate {
-                value: ends[0].value.abs().max(ends[1].value.abs()),
-                error: ends[0].error.max(ends[1].error),
-            }
-        })
+        worst::outputs(self.spec).into_iter().map(|error| error * SLACK).collect()
     }
-
-    fn standardise(&self, input: usize, u: f64) -> Approximate {
-        let channel = &self.spec.inputs[input];
-        let u = match self.spec.range {
-            RangePolicy::Clamp => u.clamp(channel.low.into(), channel.high.into()),
-            RangePolicy::Pass => u,
-        };
-        let (difference, gain) = (u - f64::from(channel.offset), f64::from(channel.gain));
-        let error = UNIT * u.abs() * (1.0 + UNIT).powi(2) + gamma(2) * difference.abs();
-        Approximate { value: difference * gain, error: gain * (error + UNDERFLOW) + UNDERFLOW }
-    }
-
-    fn outputs(&self, x: impl Fn(usize, usize) -> Approximate) -> Vec<f64> {
-        let mut sums = vec![Approximate::default(); self.spec.outputs.len()];
-        let rounding = gamma(self.spec.heads.len());
-        let mut overflow = false;
-        for head in &self.spec.heads {
-            let lags = 0..self.spec.memory;
-            let window: Vec<Approximate> = lags
-                .flat_map(|lag| head.inputs.iter().map(move |&input| (input, lag)))
-                .map(|(i, l)| x(i, l))
-                .collect();
-            let weight = self.sign(head.weight);
-            for (sum, v) in sums.iter_mut().zip(self.contract(head, &window, &mut overflow)) {
-                sum.value += weight * v.value;
-                sum.error += weight.abs() * (v.error + rounding * v.size()) + UNDERFLOW;
-            }
-        }
-        let output = |(sum, channel): (&Approximate, &tha_core::build::OutputChannel)| {
-            let (offset, scale) = (f64::from(channel.offset).abs(), f64::from(channel.scale));
-            let size = scale * sum.size();
-            let error = scale * sum.error + gamma(2) * size + UNIT * offset + UNDERFLOW;
-            if overflow || out_of_range(sum.error) || size + offset > f64::from(f32::MAX) {
-                return f64::INFINITY;
-            }
-            error * SLACK
-        };
-        sums.iter().zip(&self.spec.outputs).map(output).collect()
-    }
-
-    fn contract(&self, head: &Head, x: &[Approximate], overflow: &mut bool) -> Vec<Approximate> {
-        // What a coefficient of magnitude one contributes to the error of its sum.
-        let n = x.len();
-        let share = |(i, x): (usize, &Approximate)| x.error + gamma(n + 1 - i) * x.size();
-        let shares: Vec<f64> = x.iter().enumerate().map(share).collect();
-        let mut v: Vec<Approximate> = Vec::new();
-        for core in head.cores.iter().rev() {
-            let sum = |a: usize, b: usize| {
-                let coefficient = |i: usize| self.sign(core.data[(a * core.q + i) * core.right + b]);
-                let mut t = Approximate { value: coefficient(0), error: 0.0 };
-                t.error = gamma(n) * t.value.abs() + n as f64 * UNDERFLOW;
-                for (i, (x, share)) in x.iter().zip(&shares).enumerate() {
-                    let coefficient = coefficient(i + 1);
-                    t.value += coefficient * x.value;
-                    t.error += coefficient.abs() * share;
-                }
-                if out_of_range(t.error) {
-                    t.error = f64::INFINITY;
-                }
-                t
-            };
-            let rounding = gamma(core.right);
-            let row = |a: usize| {
-                let mut out = Approximate::default();
-                for (b, v) in v.iter().enumerate() {
-                    let t = sum(a, b);
-                    out.value += t.value * v.value;
-                    out.error +=
-                        t.value.abs() * v.error + t.error * v.size() + rounding * t.size() * v.size();
-                    out.error += UNDERFLOW;
-                }
-                out
-            };
-            v = if v.is_empty() {
-                (0..core.left).map(|a| sum(a, 0)).collect()
-            } else {
-                (0..core.left).map(row).collect()
-            };
-            *overflow |= v.iter().any(|v| out_of_range(v.error));
-        }
-        v
-    }
-
-    fn sign(&self, coefficient: f32) -> f64 {
-        let coefficient = f64::from(coefficient);
-        if self.absolute { coefficient.abs() } else { coefficient }
-    }
-}
-
-/// The error is at least one roundoff of every partial sum, so where it is small no partial sum was too large.
-fn out_of_range(error: f64) -> bool {
-    error / UNIT > f64::from(f32::MAX) || error.is_nan()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::network::Normal;
-    use crate::reference;
     use crate::synth::{Kind, SynthParams, generate};
 
     fn spec(degree: usize) -> ModelSpec {
@@ -186,38 +207,39 @@ mod tests {
         generate(&options).unwrap().model.unwrap().spec().clone()
     }
 
-    /// One product by hand: y = 3 x with x = u - 0, u exact: two roundings of the sum (0 + 3 x), none elsewhere.
+    /// One product by hand: y = 3 x with x = u - 0.
     #[test]
     fn by_hand() {
         let mut spec = spec(1);
         spec.memory = 1;
         spec.inputs.truncate(1);
         spec.outputs.truncate(1);
-        spec.heads[0].inputs = vec![0];
-        spec.heads[0].weight = 1.0;
-        spec.heads[0].cores = vec![tha_core::build::Core::new(1, 2, 1, vec![0.0, 3.0])];
+        let core = tha_core::build::Core::new(1, 2, 1, vec![0.0, 3.0]);
+        spec.heads = vec![tha_core::build::Head::from_cores(vec![0], 1.0, vec![core])];
         (spec.inputs[0].offset, spec.inputs[0].gain) = (0.0, 1.0);
         (spec.outputs[0].offset, spec.outputs[0].scale) = (0.0, 1.0);
-        // e_x = 3 u, then gamma_2 of the sum, gamma_1 of the weight, gamma_2 of the output: 3 + 2 + 1 + 2 units of 3.
-        let bound = ErrorBound::new(&spec).window(|_, _| 1.0)[0];
-        assert!((bound / (8.0 * 3.0 * UNIT) - 1.0).abs() < 1e-5, "{}", bound / UNIT);
+        // The sample, u - 0, times the gain; times 3, plus 0; times the weight, plus 0; times the scale, plus 0: 9 units of 3.
+        let bound = ErrorBound::new(&spec).push(&[1.0]).unwrap()[0];
+        assert!((bound / (9.0 * 3.0 * UNIT) - 1.0).abs() < 1e-5, "{}", bound / UNIT);
     }
 
     #[test]
     fn inside_the_range_the_bound_of_the_model_holds_for_every_window() {
         let spec = spec(3);
-        let bound = ErrorBound::new(&spec);
+        let mut bound = ErrorBound::new(&spec);
         let all = bound.model();
         let mut normal = Normal::new(1);
-        for _ in 0..200 {
-            let u: Vec<f64> = (0..3 * spec.memory)
-                .map(|k| {
-                    let channel = &spec.inputs[k % 3];
+        for t in 0..200 {
+            let u: Vec<f64> = spec
+                .inputs
+                .iter()
+                .map(|channel| {
                     let (low, high) = (f64::from(channel.low), f64::from(channel.high));
                     low + (high - low) * 0.5 * (1.0 + normal.draw().sin())
                 })
                 .collect();
-            let one = bound.window(|input, lag| u[lag * 3 + input]);
+            let one = bound.push(&u).unwrap_or_default();
+            assert_eq!(one.is_empty(), t + 1 < spec.memory);
             assert!(one.iter().zip(&all).all(|(one, all)| one <= all), "{one:?} {all:?}");
         }
     }
@@ -225,9 +247,13 @@ mod tests {
     #[test]
     fn leaving_the_range_of_f32_makes_it_infinite() {
         let spec = spec(3);
-        let huge = vec![1e30f32; 3];
-        let y = reference::outputs(&spec, &vec![huge.as_slice(); spec.memory]);
-        assert!(y.iter().any(|y| !y.is_finite()));
-        assert!(ErrorBound::new(&spec).window(|_, _| 1e30).iter().all(|bound| bound.is_infinite()));
+        let (mut device, mut bound) = (Reference::<f32>::new(&spec), ErrorBound::new(&spec));
+        let (mut y, mut bounds) = (None, None);
+        for _ in 0..spec.memory {
+            y = device.push(&[1e30; 3]);
+            bounds = bound.push(&[1e30; 3]);
+        }
+        assert!(y.unwrap().iter().any(|y| !y.is_finite()));
+        assert!(bounds.unwrap().iter().all(|bound| bound.is_infinite()));
     }
 }

@@ -7,11 +7,13 @@ use crate::data::{Columns, Dataset};
 use crate::host::refusal;
 use crate::metrics::Metrics;
 use crate::network::{Core, Network};
+use crate::reference::{Real, Reference, used};
 use crate::stage::{InputMap, OutputMap, Scaling};
 use nalgebra::DMatrix;
 use serde::Serialize;
+use std::ops::Range;
 use std::path::Path;
-use tha_core::build::{self, BuildError, Head, InputChannel, ModelSpec, OutputChannel, Provenance};
+use tha_core::build::{self, BuildError, Head, InputChannel, ModelSpec, OutputChannel, Provenance, Stage};
 use tha_core::{NonFinitePolicy, ParseError, RangePolicy};
 
 /// A model file that cannot be read or written; the message is one line.
@@ -136,15 +138,28 @@ impl Model {
     }
 
     /// Predicts the outputs at the given rows, physical units, N x l. The data must have been read with
-    /// [`Model::columns`], and each row must have M-1 rows of its record before it.
+    /// [`Model::columns`], the rows must increase, and the model must have settled on the rows of their record before them.
     pub fn predict(&self, data: &Dataset, rows: &[usize]) -> DMatrix<f64> {
         let mut prediction = DMatrix::zeros(rows.len(), self.spec.outputs.len());
-        let widest = self.spec.heads.iter().map(|head| head.inputs.len()).max().unwrap_or(1);
-        let size = (ENTRIES / (widest * self.spec.memory + 1)).clamp(1, BLOCK);
+        let widest = self.spec.heads.iter().map(|head| head.cores[0].q).max().unwrap_or(1);
+        let size = (ENTRIES / widest.max(self.spec.stage.features.len())).clamp(1, BLOCK);
+        let mut stream = Stream::new(&self.spec, data);
         for (block, rows) in rows.chunks(size).enumerate() {
-            let mut sum = DMatrix::zeros(rows.len(), self.spec.outputs.len());
+            let features = stream.features(rows);
+            let mut sum = self.beyond(&features, rows.len());
             for (head, train) in self.spec.heads.iter().zip(&self.trains) {
-                sum += train.evaluate(&self.windows(data, &head.inputs, rows)) * f64::from(head.weight);
+                let x = match self.spec.stage.features.as_slice() {
+                    [] => self.windows(data, &head.inputs, rows),
+                    _ => self.rows(head, &features),
+                };
+                for ((mut column, v), weight) in sum
+                    .columns_range_mut(head.outputs.clone())
+                    .column_iter_mut()
+                    .zip(train.evaluate(&x).column_iter())
+                    .zip(&head.weights)
+                {
+                    column.axpy(f64::from(*weight), &v, 1.0);
+                }
             }
             for (mut column, channel) in sum.column_iter_mut().zip(&self.spec.outputs) {
                 let map = OutputMap { offset: channel.offset, scale: channel.scale };
@@ -155,9 +170,48 @@ impl Model {
         prediction
     }
 
+    /// What the linear part of the model adds outside the training range.
+    fn beyond(&self, features: &[Vec<f64>], rows: usize) -> DMatrix<f64> {
+        let mut sum = DMatrix::zeros(rows, self.spec.outputs.len());
+        if self.spec.range == RangePolicy::Extend {
+            for (row, z) in features.iter().enumerate() {
+                for (i, (z, feature)) in z.iter().zip(&self.spec.stage.features).enumerate() {
+                    let beyond = z - z.limit(feature.low, feature.high);
+                    for j in 0..sum.ncols() {
+                        sum[(row, j)] +=
+                            f64::from(self.spec.stage.linear[j * features[row].len() + i]) * beyond;
+                    }
+                }
+            }
+        }
+        sum
+    }
+
+    /// x of a head: 1, the plain features, and for each mapped one the hat functions of its nodes.
+    fn rows(&self, head: &Head, features: &[Vec<f64>]) -> DMatrix<f64> {
+        let mut x = DMatrix::zeros(features.len(), head.cores[0].q);
+        x.column_mut(0).fill(1.0);
+        for (row, z) in features.iter().enumerate() {
+            let mut column = 1;
+            for (z, nodes) in used(&self.spec, head, z) {
+                if nodes.is_empty() {
+                    x[(row, column)] = z;
+                } else {
+                    let cell = nodes[1..nodes.len() - 1].iter().filter(|node| z >= f64::from(**node)).count();
+                    let [from, to] = [nodes[cell], nodes[cell + 1]].map(f64::from);
+                    let t = ((z - from) / (to - from)).clamp(0.0, 1.0);
+                    x[(row, column + cell)] = 1.0 - t;
+                    x[(row, column + cell + 1)] = t;
+                }
+                column += nodes.len().max(1);
+            }
+        }
+        x
+    }
+
     /// Compares the prediction with the outputs of the data, over all rows that have a whole window.
     pub fn evaluate(&self, data: &Dataset) -> Metrics {
-        self.evaluate_at(data, &data.scored_rows(self.spec.memory))
+        self.evaluate_at(data, &data.scored_rows(self.spec.settled()))
     }
 
     /// Compares the prediction with the outputs of the data at some rows.
@@ -184,8 +238,8 @@ impl Model {
             let channel = &self.spec.inputs[input];
             let map = InputMap { offset: channel.offset, gain: channel.gain };
             let (low, high) = match self.spec.range {
-                RangePolicy::Clamp => (f64::from(channel.low), f64::from(channel.high)),
                 RangePolicy::Pass => (f64::NEG_INFINITY, f64::INFINITY),
+                _ => (f64::from(channel.low), f64::from(channel.high)),
             };
             let column = &data.u[input];
             for lag in 0..self.spec.memory {
@@ -195,6 +249,43 @@ impl Model {
             }
         }
         x
+    }
+}
+
+/// The features of a data set, record by record, in the order of the rows that are asked for.
+struct Stream<'m> {
+    data: &'m Dataset,
+    model: Reference<'m, f64>,
+    /// The next row to take, and the end of its record.
+    next: usize,
+    end: usize,
+}
+
+impl<'m> Stream<'m> {
+    fn new(spec: &'m ModelSpec, data: &'m Dataset) -> Self {
+        Self { data, model: Reference::new(spec), next: 0, end: 0 }
+    }
+
+    /// The features at some rows, behind those of the call before; nothing where they are lags.
+    fn features(&mut self, rows: &[usize]) -> Vec<Vec<f64>> {
+        if !self.model.has_features() {
+            return Vec::new();
+        }
+        let at = |&row: &usize| {
+            if row < self.next || row >= self.end {
+                let record = self.data.records.iter().find(|record| record.rows.contains(&row));
+                let record = record.map_or(row..row + 1, |record| record.rows.clone());
+                (self.next, self.end) = (record.start, record.end);
+                self.model.reset();
+            }
+            while self.next <= row {
+                let u: Vec<f64> = self.data.u.iter().map(|column| column[self.next]).collect();
+                self.model.take(&u);
+                self.next += 1;
+            }
+            self.model.features()
+        };
+        rows.iter().map(at).collect()
     }
 }
 
@@ -211,8 +302,8 @@ pub struct Frame<'a> {
     pub residual: &'a [f64],
     /// M.
     pub memory: usize,
-    /// d.
-    pub degree: usize,
+    /// Filters, features and maps; the default: all lags of all inputs.
+    pub stage: Stage,
     /// What to do outside the training range.
     pub range: RangePolicy,
     /// Seed of all randomness.
@@ -226,10 +317,33 @@ pub struct Frame<'a> {
 pub struct HeadPart<'a> {
     /// Indices of its inputs, increasing.
     pub inputs: Vec<usize>,
-    /// Its weight in the sum.
-    pub weight: f64,
-    /// Its network, in standardised units.
+    /// The outputs it serves.
+    pub outputs: Range<usize>,
+    /// Its weight in each of these.
+    pub weights: Vec<f64>,
+    /// Indices of the features it uses, increasing; empty where the stage lists none.
+    pub features: Vec<usize>,
+    /// Its network, in standardised units: of the outputs it serves, or of all, of which only those are taken.
     pub train: &'a Network,
+}
+
+impl<'a> HeadPart<'a> {
+    /// A head on all lags of its inputs, with one weight.
+    pub fn of_lags(inputs: Vec<usize>, outputs: Range<usize>, weight: f64, train: &'a Network) -> Self {
+        Self { inputs, weights: vec![weight; outputs.len()], outputs, features: Vec::new(), train }
+    }
+
+    /// The network of the outputs it serves alone.
+    fn network(&self) -> Network {
+        let mut network = self.train.clone();
+        let first = &mut network.cores[0];
+        if first.left > self.outputs.len() {
+            let row = first.q * first.right;
+            first.data = first.data[self.outputs.start * row..self.outputs.end * row].to_vec();
+            first.left = self.outputs.len();
+        }
+        network
+    }
 }
 
 impl Frame<'_> {
@@ -240,10 +354,11 @@ impl Frame<'_> {
 
     /// The same before rounding: how good the fit is, not what the file loses.
     pub(crate) fn unrounded(&self, heads: &[HeadPart<'_>]) -> Model {
-        Model { spec: self.spec(heads), trains: heads.iter().map(|part| part.train.clone()).collect() }
+        let trains: Vec<Network> = heads.iter().map(HeadPart::network).collect();
+        Model { spec: self.spec(heads, &trains), trains }
     }
 
-    fn spec(&self, heads: &[HeadPart<'_>]) -> ModelSpec {
+    fn spec(&self, heads: &[HeadPart<'_>], trains: &[Network]) -> ModelSpec {
         let input = |((name, column), map): ((&String, &Vec<f64>), &InputMap)| {
             let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
             let mut next = 0;
@@ -274,14 +389,18 @@ impl Frame<'_> {
             inputs: self.data.inputs.iter().zip(&self.data.u).zip(&self.scaling.inputs).map(input).collect(),
             outputs: self.data.outputs.iter().zip(&self.scaling.outputs).enumerate().map(output).collect(),
             memory: self.memory,
-            degree: self.degree,
+            stage: self.stage.clone(),
             range: self.range,
             non_finite: NonFinitePolicy::default(),
             heads: heads
                 .iter()
-                .map(|part| {
-                    let cores = part.train.cores.iter().map(narrow).collect();
-                    Head::from_cores(part.inputs.clone(), part.weight as f32, cores)
+                .zip(trains)
+                .map(|(part, train)| Head {
+                    inputs: part.inputs.clone(),
+                    outputs: part.outputs.clone(),
+                    weights: part.weights.iter().map(|&weight| weight as f32).collect(),
+                    features: part.features.clone(),
+                    cores: train.cores.iter().map(narrow).collect(),
                 })
                 .collect(),
             provenance: Provenance {
@@ -322,12 +441,12 @@ mod tests {
             scaling: &scaling,
             residual: &[0.25],
             memory: 2,
-            degree: 2,
+            stage: Stage::default(),
             range,
             seed: 1,
             note: "test".into(),
         };
-        (frame.model(&[HeadPart { inputs: vec![0], weight: 1.0, train: &train }]), data)
+        (frame.model(&[HeadPart::of_lags(vec![0], 0..1, 1.0, &train)]), data)
     }
 
     #[test]

@@ -55,10 +55,8 @@ fn model(seed: u64, data: &Dataset, subsets: &[(&[usize], f64)], degree: usize) 
     let heads: Vec<_> = subsets
         .iter()
         .zip(&networks)
-        .map(|((subset, weight), network)| HeadPart {
-            inputs: subset.to_vec(),
-            weight: *weight,
-            train: network,
+        .map(|((subset, weight), network)| {
+            HeadPart::of_lags(subset.to_vec(), 0..network.outputs(), *weight, network)
         })
         .collect();
     let frame = Frame {
@@ -67,7 +65,7 @@ fn model(seed: u64, data: &Dataset, subsets: &[(&[usize], f64)], degree: usize) 
         scaling: &scaling,
         residual: &[],
         memory: MEMORY,
-        degree,
+        stage: Default::default(),
         range: RangePolicy::Pass,
         seed: 0,
         note: String::new(),

@@ -36,7 +36,7 @@ fn spec(p: usize, memory: usize, heads: &[(&[usize], &[usize])], seed: u64) -> M
         inputs: (0..p).map(input).collect(),
         outputs: (0..outputs).map(output).collect(),
         memory,
-        degree: heads[0].1.len() - 1,
+        stage: Default::default(),
         range: if seed.is_multiple_of(2) { RangePolicy::Pass } else { RangePolicy::Clamp },
         non_finite: if seed % 3 == 2 { NonFinitePolicy::Refuse } else { NonFinitePolicy::Hold },
         heads: heads.iter().map(|(inputs, ranks)| head(inputs, memory, ranks, &mut random)).collect(),

@@ -29,7 +29,7 @@ pub fn spec([heads, inputs, p, memory, degree, rank]: Shape, random: &mut ChaCha
         inputs: (0..p).map(channel).collect(),
         outputs: vec![OutputChannel { name: "y".into(), offset: 0.0, scale: 1.0, residual: 0.0 }],
         memory,
-        degree,
+        stage: Default::default(),
         range: Default::default(),
         non_finite: Default::default(),
         heads: (0..heads).map(head).collect(),

@@ -1,6 +1,8 @@
 //! Random models, and the same outputs computed another way.
 #![allow(dead_code)]
 
+pub mod staged;
+
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use tha_core::build::{Core, Head, InputChannel, ModelSpec, OutputChannel, Provenance};
@@ -65,7 +67,7 @@ pub fn random_spec(seed: u64, size: Dimensions) -> ModelSpec {
             })
             .collect(),
         memory: size.memory,
-        degree: size.degree,
+        stage: Default::default(),
         range: RangePolicy::Pass,
         non_finite: NonFinitePolicy::Hold,
         heads,
@@ -131,7 +133,7 @@ pub fn recompute(spec: &ModelSpec, window: &[Vec<f32>]) -> Vec<f32> {
             });
         }
         for (y, v) in y.iter_mut().zip(v.expect("at least one core")) {
-            *y += head.weight * v;
+            *y += head.weight() * v;
         }
     }
     y.iter().zip(&spec.outputs).map(|(y, channel)| channel.offset + channel.scale * y).collect()

@@ -23,7 +23,7 @@ impl Files {
         let model = ModelFile::read(&self.model)?;
         let data = Source::given(&self.data.data, &self.data.u, &self.data.y)?
             .read(&model.batch().columns(with_outputs))?;
-        data.check_memory(model.shape().memory)?;
+        data.check_memory(model.model().settled())?;
         Ok((model, data))
     }
 }

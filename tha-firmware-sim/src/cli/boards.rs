@@ -60,7 +60,7 @@ fn measure(processor: Processor, file: &ModelFile) -> Result<f64, EmulatorError>
         _ => emulator::build(processor, Setting::default())?,
     };
     let model = file.model();
-    let count = model.shape().memory + 16;
+    let count = model.settled() + 16;
     let value = |t: usize, low: f32, high: f32| low + (high - low) * (0.25 + 0.5 * (t % 7) as f32 / 6.0);
     let samples: Vec<f32> = (0..count)
         .flat_map(|t| model.inputs().iter().map(move |input| value(t, input.low, input.high)))

@@ -28,10 +28,11 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> Answer {
     let (file, data) = args.files.read(false)?;
     let memory = file.shape().memory;
+    let limit = faults::recovery_limit(&file);
     let summaries = faults::campaign(&file, &data, args.seed, args.trials as usize)?;
     let ok = summaries.iter().all(Summary::ok);
     let object = json!({ "seed": args.seed, "memory": memory, "kinds": summaries, "ok": ok });
-    summary(args.speech, &object, || words(&summaries, memory, ok));
+    summary(args.speech, &object, || words(&summaries, limit, ok));
     Ok(ok)
 }
 

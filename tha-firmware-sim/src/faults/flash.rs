@@ -7,8 +7,8 @@ use crate::model_file::ModelFile;
 use crate::stream::{Device, Stream};
 use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
-use tha_core::Model;
 use tha_core::build::{Core, ModelSpec};
+use tha_core::{Model, Swap};
 
 impl Bench<'_> {
     /// One to three bits flipped anywhere in the file: the device must refuse to start.
@@ -64,7 +64,13 @@ impl Bench<'_> {
             }
             faulty.push(answer);
         }
-        let mut trial = judge(&clean, &faulty, start..found.map_or(events.len(), |t| t + 1), SCRUB_EVERY);
+        let mut trial = judge(
+            &clean,
+            &faulty,
+            start..found.map_or(events.len(), |t| t + 1),
+            SCRUB_EVERY,
+            &self.tolerance,
+        );
         // A flag that a wrong number has raised on the way is not the finding.
         trial.report = found.map(|_| "model damaged".to_owned());
         trial.silent |= found.is_none();
@@ -84,7 +90,8 @@ impl Bench<'_> {
         for (t, row) in stretch.chunks_exact(self.width).enumerate() {
             if t == start {
                 report = Some(match device.swap(&other) {
-                    Ok(()) => "taken over".to_owned(),
+                    Ok(Swap::Kept) => "taken over".to_owned(),
+                    Ok(Swap::Restarted) => "restarted".to_owned(),
                     Err(error) => error.to_string(),
                 });
             }
@@ -147,7 +154,7 @@ impl Bench<'_> {
             }
             faulty.push(driver.handle(event));
         }
-        judge(&clean, &faulty, fault, 0)
+        judge(&clean, &faulty, fault, 0, &self.tolerance)
     }
 
     fn flip(&self, random: &mut ChaCha8Rng) -> Vec<u8> {
@@ -167,6 +174,10 @@ impl Bench<'_> {
 fn longer(spec: &ModelSpec) -> ModelSpec {
     let mut spec = spec.clone();
     spec.memory += 1;
+    // A list of features does not change with the memory.
+    if !spec.stage.features.is_empty() {
+        return spec;
+    }
     for head in &mut spec.heads {
         let q = head.inputs.len() * spec.memory + 1;
         for core in &mut head.cores {

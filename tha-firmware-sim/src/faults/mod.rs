@@ -2,7 +2,9 @@
 //!
 //! A trial runs a stretch of the recording twice, once clean and once with a fault, through a [`Driver`] that behaves
 //! as the firmware guide of tha-core asks for. An output is *affected* when it is missing or differs in a bit. M samples
-//! after the end of the fault the outputs must again have the bits of the clean run. Every wrong output must carry a word
+//! after the end of the fault the outputs must again have the bits of the clean run. Filters never forget to the bit: with them
+//! an output is affected when it differs by more than [`TOLERATED`], and the time to recover is what the model says of
+//! how long a sample is felt. Every wrong output must carry a word
 //! of the device (a flag, a warm-up, a refusal, a failed check of the flash): a fault is *silent* when one does not.
 //! Two things can only be noticed after a while, a channel that stands still and bits that flip in flash; there the wrong
 //! outputs before the report are counted as *late*, and more than the driver's own delay are silent too.
@@ -146,7 +148,7 @@ pub struct Summary {
     pub late: usize,
     /// The longest recovery, in samples.
     pub recovery: usize,
-    /// Recoveries that took longer than M.
+    /// Recoveries that took longer than [`recovery_limit`].
     pub unrecovered: usize,
     /// Faults with more of those than the driver's delay explains, and faults that were never reported.
     pub silent: usize,
@@ -187,6 +189,18 @@ pub fn campaign(
     Ok(summaries.collect())
 }
 
+/// The most by which an output of a model with filters may differ after a fault, in units of its scale.
+const TOLERATED: f32 = 0.01;
+
+/// Samples within which the outputs must recover: M; with filters half as long again as a sample is felt, for one far out of
+/// range, and the time to settle after a restart.
+#[must_use]
+pub fn recovery_limit(file: &ModelFile) -> usize {
+    let model = file.model();
+    let filters = model.felt() > model.shape().memory || model.settled() > model.shape().memory;
+    if filters { model.felt() * 3 / 2 + model.settled() } else { model.shape().memory }
+}
+
 fn summarise(kind: Kind, outcomes: &[Option<Trial>], memory: usize) -> Summary {
     let finished = || outcomes.iter().flatten();
     let mut words: Vec<(&str, usize)> = Vec::new();
@@ -219,7 +233,12 @@ struct Bench<'m> {
     /// The longest record, sample by sample.
     samples: Vec<f32>,
     width: usize,
+    /// Samples in which the outputs recover.
     memory: usize,
+    /// Samples until there are outputs.
+    settled: usize,
+    /// Differences of the outputs that do not count.
+    tolerance: Vec<f32>,
     /// Per channel, the longest run of one value in the recording.
     runs: Vec<usize>,
 }
@@ -233,7 +252,14 @@ impl<'m> Bench<'m> {
         let width = shape.inputs;
         let samples = all[rows.start * width..rows.end * width].to_vec();
         let runs = (0..width).map(|channel| longest_run(&samples, width, channel)).collect();
-        let bench = Self { file, samples, width, memory: shape.memory, runs };
+        let (memory, model) = (recovery_limit(file), file.model());
+        let filters = memory > shape.memory;
+        let tolerance = model
+            .outputs()
+            .iter()
+            .map(|output| if filters { TOLERATED * output.scale } else { 0.0 })
+            .collect();
+        let bench = Self { file, samples, width, memory, settled: model.settled(), tolerance, runs };
         let needed = bench.before() + bench.after() + 8;
         if bench.len() < needed {
             return Err(ReplayError::TooShort { found: bench.len(), needed });
@@ -247,12 +273,12 @@ impl<'m> Bench<'m> {
 
     /// Clean samples before a fault: every window is full.
     fn before(&self) -> usize {
-        2 * self.memory
+        2 * self.settled
     }
 
     /// Clean samples after a fault: enough to see a recovery that is too slow.
     fn after(&self) -> usize {
-        3 * self.memory + SCRUB_EVERY
+        self.memory + 2 * self.settled + SCRUB_EVERY
     }
 
     fn trial(&self, kind: Kind, random: &mut ChaCha8Rng) -> Trial {

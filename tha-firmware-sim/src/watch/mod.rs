@@ -7,11 +7,12 @@ mod ending;
 pub mod screen;
 
 use crate::model_file::ModelFile;
-use crate::reference;
+use crate::reference::Reference;
 use crate::stream::{Device, Status, samples};
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use tha_core::CapacityError;
-use tha_core::build::ModelSpec;
+use tha_core::build::{Head, ModelSpec};
 use tha_train::data::Dataset;
 
 /// Samples that the curves show at most.
@@ -67,6 +68,8 @@ pub struct Playback<'m> {
     spec: ModelSpec,
     samples: Vec<f32>,
     device: Device<'m>,
+    /// The same once more, to ask for the shares of the heads.
+    plain: Reference<'static, f32>,
     /// The next sample.
     pub next: usize,
     /// The last samples of each output.
@@ -95,6 +98,7 @@ impl<'m> Playback<'m> {
             data,
             samples: samples(data),
             device: Device::new(file)?,
+            plain: Reference::from(Cow::Owned(spec.clone())),
             next: 0,
             points: vec![VecDeque::new(); outputs],
             status: Status::default(),
@@ -134,10 +138,12 @@ impl<'m> Playback<'m> {
         let start = record.map_or(0, |record| record.rows.start);
         if start == t {
             self.device.reset();
+            self.plain.reset();
         }
         let width = self.data.u.len();
-        let row = |t: usize| &self.samples[t * width..(t + 1) * width];
-        let step = self.device.push(row(t));
+        let row = &self.samples[t * width..(t + 1) * width];
+        self.plain.take(row);
+        let step = self.device.push(row);
         self.status = Status::of(&step);
         let output = step.output();
         self.flagged_inputs.clear();
@@ -146,10 +152,14 @@ impl<'m> Playback<'m> {
             let odd = names.filter(|(_, flags)| flags.below() || flags.above() || flags.held());
             self.flagged_inputs.extend(odd.map(|(name, _)| name.clone()));
             self.flagged += usize::from(output.flags.any());
-            let window: Vec<&[f32]> = (0..self.spec.memory).map(|lag| row(t - lag)).collect();
-            let shares = reference::shares(&self.spec, &window);
+            let shares = self.plain.shares();
             for (j, (place, channel)) in self.shares.iter_mut().zip(&self.spec.outputs).enumerate() {
-                *place = shares.iter().map(|head| f64::from(head[j] * channel.scale)).collect();
+                // A head has no share in an output that it does not serve.
+                let share = |(head, share): (&Head, &Vec<f32>)| {
+                    let own = j.checked_sub(head.outputs.start).and_then(|j| share.get(j));
+                    f64::from(own.copied().unwrap_or(0.0) * channel.scale)
+                };
+                *place = self.spec.heads.iter().zip(&shares).map(share).collect();
             }
         }
         for (j, (points, error)) in self.points.iter_mut().zip(&mut self.errors).enumerate() {

@@ -66,7 +66,7 @@ impl Pair {
     /// Both models on a data set that was read with the full model's columns ([`Model::columns`]).
     pub fn from_models(full: &Model, ensemble: &Model, data: &Dataset) -> Result<Self, AnalysisError> {
         let (a, b) = (full.spec(), ensemble.spec());
-        for (what, full, ensemble) in [("memory", a.memory, b.memory), ("degree", a.degree, b.degree)] {
+        for (what, full, ensemble) in [("memory", a.memory, b.memory), ("degree", a.degree(), b.degree())] {
             if full != ensemble {
                 return Err(AnalysisError::Shape { what, full, ensemble });
             }
@@ -88,7 +88,7 @@ impl Pair {
                 network
             })
             .reduce(|sum, network| sum.add(&network))
-            .unwrap_or_else(|| Network::zeros(a.outputs.len(), q, &vec![1; a.degree - 1]));
+            .unwrap_or_else(|| Network::zeros(a.outputs.len(), q, &vec![1; a.degree() - 1]));
         let mut pair = Self {
             x: lagged.rows(0, lagged.nrows()),
             y: lagged.y,
@@ -147,8 +147,8 @@ impl Pair {
 fn check_size(full: &ModelSpec, rows: usize) -> Result<(), AnalysisError> {
     let q = (full.inputs.len() * full.memory) as f64 + 1.0;
     let ranks = |k: usize| full.heads.iter().map(|head| head.cores[k].left as f64).sum::<f64>();
-    let components = |k: usize| ranks(k) * if k + 1 < full.degree { ranks(k + 1) } else { 1.0 };
-    let coefficients = q * (0..full.degree).map(components).sum::<f64>();
+    let components = |k: usize| ranks(k) * if k + 1 < full.degree() { ranks(k + 1) } else { 1.0 };
+    let coefficients = q * (0..full.degree()).map(components).sum::<f64>();
     let bytes = 8.0 * (2.0 * rows as f64 * q + coefficients);
     let remedy = "use fewer samples, or compare models of fewer inputs";
     Ok(host::check_room("the windows of all inputs", bytes, remedy)?)
@@ -186,9 +186,10 @@ fn heads(to: &ModelSpec, from: &ModelSpec) -> Result<Vec<Part>, AnalysisError> {
     };
     let outputs: Vec<(usize, f64, f64)> =
         to.outputs.iter().map(output).collect::<Result<_, AnalysisError>>()?;
-    let weights: Vec<f64> = from.heads.iter().map(|head| f64::from(head.weight)).collect();
+    let weights: Vec<f64> = from.heads.iter().map(|head| f64::from(head.weight())).collect();
     let shares = shares(&weights);
     let head = |(head, share): (&build::Head, f64)| {
+        let head = &head.over_all(from.outputs.len());
         // Subsets in increasing order of the full model's inputs; slices follow.
         let mut order: Vec<(usize, usize)> =
             head.inputs.iter().enumerate().map(|(k, &i)| (places[i], k)).collect();
@@ -216,7 +217,7 @@ fn heads(to: &ModelSpec, from: &ModelSpec) -> Result<Vec<Part>, AnalysisError> {
             network = network.add(&constant(&network, &outputs, share));
         }
         let subset = order.iter().map(|&(place, _)| place).collect();
-        Part { subset, weight: f64::from(head.weight), network, ranks }
+        Part { subset, weight: f64::from(head.weight()), network, ranks }
     };
     Ok(from.heads.iter().zip(shares).map(head).collect())
 }

@@ -55,7 +55,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         output::check(path, Kind::Text, args.replace.force, read)?;
     }
     let data = read(&args.data, &full.columns(true))?;
-    data.check_memory(full.spec().memory)?;
+    data.check_memory(full.spec().settled())?;
     let progress = Status::new(args.speech, data.warnings());
     let pair = Pair::from_models(&full, &ensemble, &data)?;
     progress.now(|| format!("analysing {}", count(pair.heads.len(), "head")));

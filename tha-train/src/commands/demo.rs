@@ -98,7 +98,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let chosen = &candidates[best];
     progress.now(|| format!("streaming {} through tha-core", chosen.name));
     let stream = stream::stream(&chosen.model, &data.test)?;
-    let expected = data.test.scored_rows(chosen.model.spec().memory).len();
+    let expected = data.test.scored_rows(chosen.model.spec().settled()).len();
     if !stream.ok(expected) {
         return Err(CliError::Check(format!("{}: the stream is not the batch", chosen.name)));
     }

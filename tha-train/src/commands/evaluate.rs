@@ -29,7 +29,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     args.threads.apply();
     let model = Model::read(&args.model)?;
     let data = read(&args.data, &model.columns(true))?;
-    data.check_memory(model.spec().memory)?;
+    data.check_memory(model.spec().settled())?;
     let out_of_range = model.out_of_range(&data);
     let warnings = [data.warnings(), out_of_range_in_words(&data.origin, &out_of_range)].concat();
     let progress = Status::new(args.speech, warnings);

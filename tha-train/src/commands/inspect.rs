@@ -35,6 +35,7 @@ fn policies(spec: &ModelSpec) -> (&'static str, &'static str) {
     let range = match spec.range {
         RangePolicy::Pass => "pass",
         RangePolicy::Clamp => "clamp",
+        RangePolicy::Extend => "extend",
     };
     let non_finite = match spec.non_finite {
         NonFinitePolicy::Hold => "hold",
@@ -63,14 +64,14 @@ fn object(model: &Model, bytes: &[u8]) -> Value {
         .map(|head| {
             let names: Vec<&String> = head.inputs.iter().map(|&i| &spec.inputs[i].name).collect();
             let parameters: usize = head.cores.iter().map(|core| core.data.len()).sum();
-            json!({ "inputs": names, "ranks": ranks(head), "weight": head.weight, "parameters": parameters })
+            json!({ "inputs": names, "ranks": ranks(head), "weight": head.weight(), "parameters": parameters })
         })
         .collect();
     json!({
         "inputs": inputs,
         "outputs": outputs,
         "memory": spec.memory,
-        "degree": spec.degree,
+        "degree": spec.degree(),
         "range": range,
         "non_finite": non_finite,
         "heads": heads,
@@ -113,7 +114,7 @@ fn words(model: &Model, bytes: &[u8]) -> String {
         count(spec.inputs.len(), "input"),
         count(spec.outputs.len(), "output"),
         spec.memory,
-        spec.degree,
+        spec.degree(),
         count(spec.heads.len(), "head"),
         model.parameters(),
         bytes.len(),
@@ -134,7 +135,7 @@ fn words(model: &Model, bytes: &[u8]) -> String {
         let names: Vec<&str> = head.inputs.iter().map(|&i| spec.inputs[i].name.as_str()).collect();
         let shown = if names.len() == spec.inputs.len() { "all".into() } else { names.join(" ") };
         let ranks: Vec<String> = ranks(head).iter().map(ToString::to_string).collect();
-        rows.push(vec![(k + 1).to_string(), figure(head.weight.into()), ranks.join(" "), shown]);
+        rows.push(vec![(k + 1).to_string(), figure(head.weight().into()), ranks.join(" "), shown]);
     }
     let _ = write!(text, "\n{}", table("head, weight, ranks, inputs", &rows));
     if spec.heads.len() > 1 {

@@ -40,12 +40,12 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     output::check(&args.out, Kind::Prediction, args.replace.force, files)?;
     let model = Model::read(&args.model)?;
     let data = read(&args.data, &model.columns(false))?;
-    data.check_memory(model.spec().memory)?;
+    data.check_memory(model.spec().settled())?;
     let out_of_range = model.out_of_range(&data);
     let warnings = [data.warnings(), out_of_range_in_words(&data.origin, &out_of_range)].concat();
     let progress = Status::new(args.speech, warnings);
 
-    let rows = data.scored_rows(model.spec().memory);
+    let rows = data.scored_rows(model.spec().settled());
     let prediction = model.predict(&data, &rows);
     let column = |j: usize| {
         let mut column = vec![f64::NAN; data.len()];

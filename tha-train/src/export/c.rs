@@ -5,7 +5,7 @@
 
 use super::SourceFile;
 use super::names::{c_literal, comment};
-use tha_core::build::{Head, ModelSpec};
+use tha_core::build::{Feature, Filter, Head, ModelSpec, Section, Signal, Source, Stage};
 use tha_core::{NonFinitePolicy, RangePolicy};
 
 /// Sums that the C code adds up side by side.
@@ -14,14 +14,23 @@ const BLOCK: usize = 4;
 /// The files `name`.h and `name`.c for a model.
 #[must_use]
 pub fn c(name: &str, spec: &ModelSpec) -> [SourceFile; 2] {
+    let stage = &spec.stage;
     let sums = |head: &Head| head.cores.iter().map(|core| core.left * core.right).sum::<usize>();
     let most = |of: &dyn Fn(&Head) -> usize| spec.heads.iter().map(of).max().unwrap_or(0).max(1);
-    let gathered =
-        |head: &Head| if head.inputs.len() < spec.inputs.len() { head.inputs.len() * spec.memory } else { 0 };
-    let (features, most_sums) = (most(&gathered), most(&sums));
+    let used = |head: &Head| match stage.features.len() {
+        0 => head.inputs.len() * spec.memory,
+        _ => head.features.len(),
+    };
+    let (features, most_sums) = (most(&used), most(&sums));
     let rank = most(&|head| head.cores.iter().map(|core| core.left).max().unwrap_or(0));
     let (p, window) = (spec.inputs.len(), spec.inputs.len() * spec.memory);
-    let state_bytes = p.next_multiple_of(4) + 4 * (4 + 3 * window + features + most_sums + 2 * rank);
+    let (listed, plain) =
+        (stage.features.len(), stage.features.iter().filter(|f| f.nodes.is_empty()).count());
+    let (places, signals) = places(stage, window);
+    let (z, signals, cells) = (listed.max(1), (signals - window).max(1), (listed - plain).max(1));
+    let state_bytes = p.next_multiple_of(4)
+        + (2 * cells).next_multiple_of(4)
+        + 4 * (4 + 3 * window + signals + 2 * z + features + most_sums + 2 * rank);
     let ranks = |head: &Head| {
         let lefts = head.cores.iter().map(|core| core.left.to_string());
         lefts.chain(["1".into()]).collect::<Vec<_>>().join(", ")
@@ -30,30 +39,83 @@ pub fn c(name: &str, spec: &ModelSpec) -> [SourceFile; 2] {
     let inputs = spec.inputs.iter().map(|c| [c.offset, c.gain, c.low, c.high].map(hex).join(", "));
     let outputs = spec.outputs.iter().map(|c| [c.offset, c.scale].map(hex).join(", "));
     let flag = |set: bool| if set { "1" } else { "0" }.to_owned();
+    let extend = spec.range == RangePolicy::Extend;
+    let signal = |signal: Signal| match signal {
+        Signal::Lag { input, lag } => lag * p + input,
+        Signal::Section { section, output } => match stage.sections[section].filter {
+            Filter::Average { .. } => places[section],
+            Filter::Resonator(_) => places[section] + 2 + output,
+        },
+    };
+    let filter = |(k, section): (usize, &Section)| {
+        let source = match section.source {
+            Source::Input(input) => input,
+            Source::Section(earlier) => match stage.sections[earlier].filter {
+                Filter::Average { .. } => places[earlier],
+                Filter::Resonator(_) => places[earlier] + 4,
+            },
+        };
+        let resonates = usize::from(matches!(section.filter, Filter::Resonator(_)));
+        braces(list(&[resonates, source, places[k] - window]))
+    };
+    let coefficients_of = |section: &Section| match section.filter {
+        Filter::Average { alpha } => braces(hex(alpha)),
+        Filter::Resonator(r) => {
+            let all: Vec<String> = r.pole.into_iter().chain(r.outputs).chain(r.all_pass).map(hex).collect();
+            braces(all.join(", "))
+        }
+    };
+    let feature =
+        |f: &Feature| braces(list(&[signal(f.plus), f.minus.map_or(usize::from(u16::MAX), signal)]));
+    let mapped = &stage.features[plain..];
+    let shape = |head: &Head| {
+        let rows = head.cores[0].q;
+        let (outputs, degree) = (&head.outputs, head.cores.len());
+        let sizes =
+            [head.inputs.len(), outputs.start, outputs.len(), degree, head.features.len(), sums(head), rows];
+        braces(list(&sizes))
+    };
+    let subset = |head: &Head| list(if listed > 0 { &head.features } else { &head.inputs });
+    let floats = |values: &[f32]| values.iter().map(|&value| hex(value)).collect::<Vec<_>>().join(", ");
     let words: Vec<(&str, String)> = vec![
         ("name", name.into()),
         ("NAME", name.to_uppercase()),
         ("inputs", p.to_string()),
         ("outputs", spec.outputs.len().to_string()),
         ("memory", spec.memory.to_string()),
-        ("degree", spec.degree.to_string()),
+        ("settled", spec.settled().to_string()),
+        ("felt", spec.felt().to_string()),
+        ("degree", spec.degree().to_string()),
         ("heads", spec.heads.len().to_string()),
+        ("sections", stage.sections.len().to_string()),
+        ("listed", listed.to_string()),
+        ("plain", plain.to_string()),
         ("tool", comment(&spec.provenance.tool)),
         ("input_names", names(spec.inputs.iter().map(|channel| channel.name.as_str()).collect())),
         ("output_names", names(spec.outputs.iter().map(|channel| channel.name.as_str()).collect())),
         ("state_bytes", state_bytes.to_string()),
+        ("signals", signals.to_string()),
+        ("z", z.to_string()),
+        ("cells", cells.to_string()),
         ("features", features.to_string()),
         ("sums", most_sums.to_string()),
         ("rank", rank.to_string()),
-        ("clamp", flag(spec.range == RangePolicy::Clamp)),
+        ("clamp", flag(spec.range != RangePolicy::Pass)),
+        ("extend", flag(extend)),
         ("refuse", flag(spec.non_finite == NonFinitePolicy::Refuse)),
-        ("input_table", rows(inputs.map(|row| format!("{{{row}}}")))),
-        ("output_table", rows(outputs.map(|row| format!("{{{row}}}")))),
-        ("weight_table", rows(spec.heads.iter().map(|head| hex(head.weight)))),
-        ("size_table", rows(spec.heads.iter().map(|head| head.inputs.len().to_string()))),
-        ("subset_table", rows(spec.heads.iter().map(|head| list(&head.inputs)))),
+        ("input_table", rows(inputs.map(braces))),
+        ("output_table", rows(outputs.map(braces))),
+        ("filter_table", rows(stage.sections.iter().enumerate().map(filter))),
+        ("coefficient_table", rows(stage.sections.iter().map(coefficients_of))),
+        ("signal_table", rows(stage.features.iter().map(feature))),
+        ("range_table", rows(stage.features.iter().map(|f| braces(floats(&[f.low, f.high]))))),
+        ("count_table", rows(mapped.iter().map(|f| f.nodes.len().to_string()))),
+        ("node_table", rows(mapped.iter().map(|f| floats(&f.nodes)))),
+        ("linear_table", rows(stage.linear.chunks(listed.max(1)).map(|row| braces(floats(row))))),
+        ("shape_table", rows(spec.heads.iter().map(shape))),
+        ("weight_table", rows(spec.heads.iter().map(|head| floats(&head.weights)))),
+        ("subset_table", rows(spec.heads.iter().map(subset))),
         ("rank_table", rows(spec.heads.iter().map(ranks))),
-        ("sum_table", rows(spec.heads.iter().map(|head| sums(head).to_string()))),
         ("core_table", rows(spec.heads.iter().flat_map(coefficients))),
     ];
     let file = |ending: &str, template: &str| SourceFile {
@@ -61,6 +123,22 @@ pub fn c(name: &str, spec: &ModelSpec) -> [SourceFile; 2] {
         text: fill(template, &words),
     };
     [file("h", include_str!("runtime.h")), file("c", include_str!("runtime.c"))]
+}
+
+/// Where the values of every section begin, behind the window, and where they end: one of an average, five of a resonator.
+fn places(stage: &Stage, window: usize) -> (Vec<usize>, usize) {
+    let mut next = window;
+    let place = |section: &Section| {
+        let place = next;
+        next += if matches!(section.filter, Filter::Resonator(_)) { 5 } else { 1 };
+        place
+    };
+    let places = stage.sections.iter().map(place).collect();
+    (places, next)
+}
+
+fn braces(row: String) -> String {
+    format!("{{{row}}}")
 }
 
 /// Replaces every `@word@`.

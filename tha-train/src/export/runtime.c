@@ -17,9 +17,12 @@
 #define P @NAME@_INPUTS
 #define L @NAME@_OUTPUTS
 #define M @NAME@_MEMORY
-#define DEGREE @degree@
 #define HEADS @heads@
+#define SECTIONS @sections@
+#define LISTED @listed@ /* features; without a list they are the lags of the inputs */
+#define PLAIN @plain@  /* features without a map, which come first */
 #define CLAMP @clamp@  /* outside the training range: use the nearest end of it */
+#define EXTEND @extend@ /* and let the linear part go on */
 #define REFUSE @refuse@ /* NaN and infinities: refuse the sample, else hold the previous value */
 
 /* Per input: offset, gain, low, high. Per output: offset, scale. */
@@ -28,44 +31,117 @@ static const float INPUTS[P][4] = {
 static const float OUTPUTS[L][2] = {
 @output_table@};
 
-/* Head by head: weight; number of inputs; inputs; ranks r_0 .. r_d; number of sums; coefficients, in blocks of four
- * sums side by side and then sum by sum. */
-static const float WEIGHTS[HEADS] = {
+#if SECTIONS > 0
+/* Per filter: whether it is a resonator, its source, its place among the signals; alpha, or p, k1, k2, k3, d, e1, e2. */
+static const uint16_t FILTERS[SECTIONS][3] = {
+@filter_table@};
+static const float COEFFICIENTS[SECTIONS][8] = {
+@coefficient_table@};
+#endif
+
+#if LISTED > 0
+/* Per feature: the signal, the signal to subtract or 65535; its range; its nodes if it is mapped. */
+static const uint16_t SIGNALS[LISTED][2] = {
+@signal_table@};
+static const float RANGES[LISTED][2] = {
+@range_table@};
+#endif
+#if LISTED > PLAIN
+static const uint16_t COUNTS[LISTED - PLAIN] = {
+@count_table@};
+static const float NODES[] = {
+@node_table@};
+#endif
+#if EXTEND
+static const float LINEAR[L][LISTED] = {
+@linear_table@};
+#endif
+
+/* Per head: inputs, first output, outputs, degree, features, sums, rows of a core. */
+static const uint32_t SHAPES[HEADS][7] = {
+@shape_table@};
+/* Head by head: weights of the outputs; inputs, or features where they are listed; ranks r_0 .. r_d; coefficients, in
+ * blocks of four sums side by side and then sum by sum. */
+static const float WEIGHTS[] = {
 @weight_table@};
-static const uint16_t SIZES[HEADS] = {
-@size_table@};
 static const uint16_t SUBSETS[] = {
 @subset_table@};
-static const uint16_t RANKS[HEADS * (DEGREE + 1)] = {
+static const uint16_t RANKS[] = {
 @rank_table@};
-static const uint32_t SUMS[HEADS] = {
-@sum_table@};
 static const float CORES[] = {
 @core_table@};
 
-static int is_finite(float value)
+static uint32_t bits(float value)
 {
     union {
         float value;
         uint32_t bits;
     } u;
     u.value = value;
-    return (u.bits & UINT32_C(0x7f800000)) != UINT32_C(0x7f800000);
+    return u.bits;
+}
+
+static int is_finite(float value)
+{
+    return (bits(value) & UINT32_C(0x7f800000)) != UINT32_C(0x7f800000);
+}
+
+static float limit(float value, float low, float high)
+{
+    if (value < low) value = low;
+    return value > high ? high : value;
 }
 
 static float standardise(const float *input, float u)
 {
-    if (CLAMP && u < input[2]) u = input[2];
-    if (CLAMP && u > input[3]) u = input[3];
-    return (u - input[0]) * input[1];
+    float x;
+    if (LISTED == 0 && CLAMP) u = limit(u, input[2], input[3]);
+    x = (u - input[0]) * input[1];
+    /* Filters must stay finite, whatever comes: 2^40. */
+    return LISTED > 0 ? limit(x, -1099511627776.0f, 1099511627776.0f) : x;
 }
 
 void @name@_reset(@name@_state *state)
 {
+    uint32_t i;
     state->slot = 0;
-    state->filled = 0;
-    state->since_range = M;
-    state->since_held = M;
+    state->taken = 0;
+    state->range_left = 0;
+    state->held_left = 0;
+    for (i = 0; i < sizeof state->signals / sizeof state->signals[0]; i++) state->signals[i] = 0.0f;
+}
+
+#if LISTED > 0
+static float signal(const @name@_state *state, uint32_t at)
+{
+    return at < M * P ? state->window[state->slot * P + at] : state->signals[at - M * P];
+}
+#endif
+
+/* Lets the filters take the newest sample. */
+static void filter(@name@_state *state)
+{
+#if SECTIONS > 0
+    const float mean = 1.0f / (float)state->taken;
+    uint32_t k;
+    for (k = 0; k < SECTIONS; k++) {
+        const float *c = COEFFICIENTS[k], u = signal(state, FILTERS[k][1]);
+        float *own = state->signals + FILTERS[k][2];
+        if (FILTERS[k][0] == 0) {
+            const float gain = c[0] > mean ? c[0] : mean;
+            own[0] += gain * (u - own[0]);
+        } else {
+            const float re = own[0], im = own[1];
+            own[4] = c[5] * u + c[6] * re + c[7] * im;
+            own[0] = c[0] * re - c[1] * im + u;
+            own[1] = c[1] * re + c[0] * im;
+            own[2] = c[2] * own[0] + c[3] * own[1];
+            own[3] = c[4] * own[1];
+        }
+    }
+#else
+    (void)state;
+#endif
 }
 
 /* Enters a sample into the history and notes what was odd. */
@@ -73,8 +149,8 @@ static void take(@name@_state *state, const float *u)
 {
     const float *previous = state->raw + state->slot * P;
     unsigned noticed = 0;
-    uint32_t c, newest;
-    if (state->filled == 0) {
+    uint32_t c, newest, largest = 0;
+    if (state->taken == 0) {
         for (c = 0; c < P; c++) state->raw[state->slot * P + c] = INPUTS[c][0];
     }
     state->slot = state->slot == 0 ? M - 1 : state->slot - 1;
@@ -90,48 +166,118 @@ static void take(@name@_state *state, const float *u)
         state->channels[c] = (uint8_t)odd;
         noticed |= odd;
         x = standardise(INPUTS[c], value);
+        if (bits(x) << 1 > largest) largest = bits(x) << 1;
         state->window[newest + c] = x;
         state->window[newest + M * P + c] = x;
     }
-    if (noticed & (@NAME@_CHANNEL_BELOW | @NAME@_CHANNEL_ABOVE)) state->since_range = 0;
-    else if (state->since_range < M) state->since_range++;
-    if (noticed & @NAME@_CHANNEL_HELD) state->since_held = 0;
-    else if (state->since_held < M) state->since_held++;
-    if (state->filled < M) state->filled++;
+    if (state->taken < UINT32_MAX) state->taken++;
+    if (state->range_left > 0) state->range_left--;
+    if (noticed & (@NAME@_CHANNEL_BELOW | @NAME@_CHANNEL_ABOVE)) {
+        /* A filter forgets a sample by a part: a thousandth of a large one takes longer to reach what is small. */
+        const uint32_t doublings = SECTIONS > 0 && largest >> 24 > 129 ? (largest >> 24) - 129 : 0;
+        const uint32_t left = @NAME@_FELT + (@NAME@_FELT / 10 + 1) * doublings;
+        if (left > state->range_left) state->range_left = left;
+    }
+    if (noticed & @NAME@_CHANNEL_HELD) state->held_left = @NAME@_FELT;
+    else if (state->held_left > 0) state->held_left--;
+    filter(state);
 }
 
-/* t[o] = V(0) + V(1) x(1) + ... + V(n) x(n) for every sum o, from left to right. */
-static void sum(const float *cores, const float *x, uint32_t n, float *t, uint32_t sums)
+/* The features of the newest sample; whether one is out of its range. */
+static int find_features(@name@_state *state)
+{
+    int outside = 0;
+#if LISTED > 0
+    uint32_t i;
+    for (i = 0; i < LISTED; i++) {
+        float z = signal(state, SIGNALS[i][0]), clamped;
+        if (SIGNALS[i][1] != 65535) z -= signal(state, SIGNALS[i][1]);
+        clamped = limit(z, RANGES[i][0], RANGES[i][1]);
+        state->beyond[i] = z - clamped;
+        if (state->beyond[i] != 0.0f) outside = 1;
+        state->z[i] = CLAMP ? clamped : z;
+    }
+#endif
+#if LISTED > PLAIN
+    {
+        const float *nodes = NODES;
+        for (i = PLAIN; i < LISTED; i++) {
+            const uint32_t count = COUNTS[i - PLAIN];
+            uint32_t k, cell = 0;
+            for (k = 1; k + 1 < count; k++) cell += state->z[i] >= nodes[k];
+            state->z[i] = limit((state->z[i] - nodes[cell]) / (nodes[cell + 1] - nodes[cell]), 0.0f, 1.0f);
+            state->cells[i - PLAIN] = (uint16_t)cell;
+            nodes += count;
+        }
+    }
+#endif
+    (void)state;
+    return outside;
+}
+
+/* t[o] = V(0) + V(1) x(1) + ... for every sum o, from left to right; of `mapped` features behind the `plain` ones two rows
+ * each. `features` tells which they are, x their values, and how far they have come in their cells. */
+static void sum(const @name@_state *state, const float *cores, const float *x, const uint16_t *features, uint32_t plain,
+                uint32_t mapped, uint32_t rows, float *t, uint32_t sums)
 {
     uint32_t i;
-    for (; sums >= 4; sums -= 4, t += 4) {
-        float a = cores[0], b = cores[1], c = cores[2], d = cores[3];
-        cores += 4;
-        for (i = 0; i < n; i++, cores += 4) {
-            a += cores[0] * x[i];
-            b += cores[1] * x[i];
-            c += cores[2] * x[i];
-            d += cores[3] * x[i];
+    for (; sums >= 4; sums -= 4, t += 4, cores += 4 * rows) {
+        const float *v = cores;
+        float a = v[0], b = v[1], c = v[2], d = v[3];
+        v += 4;
+        for (i = 0; i < plain; i++, v += 4) {
+            a += v[0] * x[i];
+            b += v[1] * x[i];
+            c += v[2] * x[i];
+            d += v[3] * x[i];
         }
+#if LISTED > PLAIN
+        for (i = 0; i < mapped; i++) {
+            const uint32_t map = features[plain + i] - PLAIN;
+            const float *w = v + 4 * state->cells[map], upper = x[plain + i], lower = 1.0f - upper;
+            a += w[0] * lower;
+            b += w[1] * lower;
+            c += w[2] * lower;
+            d += w[3] * lower;
+            a += w[4] * upper;
+            b += w[5] * upper;
+            c += w[6] * upper;
+            d += w[7] * upper;
+            v += 4 * COUNTS[map];
+        }
+#endif
         t[0] = a;
         t[1] = b;
         t[2] = c;
         t[3] = d;
     }
-    for (; sums > 0; sums--, t++) {
-        float a = *cores++;
-        for (i = 0; i < n; i++) a += *cores++ * x[i];
+    for (; sums > 0; sums--, t++, cores += rows) {
+        const float *v = cores;
+        float a = *v++;
+        for (i = 0; i < plain; i++) a += *v++ * x[i];
+#if LISTED > PLAIN
+        for (i = 0; i < mapped; i++) {
+            const uint32_t map = features[plain + i] - PLAIN;
+            const float *w = v + state->cells[map], upper = x[plain + i], lower = 1.0f - upper;
+            a += w[0] * lower;
+            a += w[1] * upper;
+            v += COUNTS[map];
+        }
+#endif
         *t = a;
     }
+    (void)state;
+    (void)features;
+    (void)mapped;
 }
 
 /* Multiplies the sums out, from the last core to the first. */
-static const float *chain(@name@_state *state, const uint16_t *ranks)
+static const float *chain(@name@_state *state, const uint16_t *ranks, int degree)
 {
-    const float *t = state->sums + ranks[DEGREE - 1];
+    const float *t = state->sums + ranks[degree - 1];
     const float *v = state->sums;
     int k, into = 0;
-    for (k = DEGREE - 2; k >= 0; k--, into = !into) {
+    for (k = degree - 2; k >= 0; k--, into = !into) {
         float *next = state->vectors[into];
         uint32_t a, b;
         for (a = 0; a < ranks[k]; a++) {
@@ -146,40 +292,57 @@ static const float *chain(@name@_state *state, const uint16_t *ranks)
 
 int @name@_push(@name@_state *state, const float u[@NAME@_INPUTS], float y[@NAME@_OUTPUTS], unsigned *flags)
 {
-    const float *window, *cores = CORES;
+    const float *cores = CORES, *weights = WEIGHTS;
     const uint16_t *subset = SUBSETS, *ranks = RANKS;
-    uint32_t c, h, i, j, lag;
+    uint32_t c, h, i, j;
+    int outside;
     for (c = 0; REFUSE && c < P; c++) {
         if (!is_finite(u[c])) return @NAME@_REFUSED;
     }
     take(state, u);
-    if (state->filled < M) return (int)(M - state->filled);
+    if (state->taken < @NAME@_SETTLED) return (int)(@NAME@_SETTLED - state->taken);
 
-    window = state->window + state->slot * P;
+    outside = find_features(state);
     for (j = 0; j < L; j++) y[j] = 0.0f;
     for (h = 0; h < HEADS; h++) {
-        const uint32_t size = SIZES[h], n = size * M;
-        const float *x = window, *v;
-        if (size != P) {
-            float *feature = state->features;
-            for (lag = 0; lag < M; lag++) {
-                for (i = 0; i < size; i++) *feature++ = window[lag * P + subset[i]];
-            }
-            x = state->features;
+        const uint32_t size = LISTED > 0 ? SHAPES[h][4] : SHAPES[h][0], served = SHAPES[h][2];
+        const float *v;
+        uint32_t plain = 0, used = 0;
+#if LISTED > 0
+        for (i = 0; i < size; i++) {
+            if (subset[i] < PLAIN) plain++;
+            state->features[used++] = state->z[subset[i]];
         }
-        sum(cores, x, n, state->sums, SUMS[h]);
-        v = chain(state, ranks);
-        for (j = 0; j < L; j++) y[j] += WEIGHTS[h] * v[j];
-        cores += SUMS[h] * (n + 1);
+#else
+        uint32_t lag;
+        for (lag = 0; lag < M; lag++) {
+            for (i = 0; i < size; i++) {
+                state->features[used++] = state->window[(state->slot + lag) * P + subset[i]];
+            }
+        }
+        plain = used;
+#endif
+        sum(state, cores, state->features, subset, plain, used - plain, SHAPES[h][6], state->sums, SHAPES[h][5]);
+        v = chain(state, ranks, (int)SHAPES[h][3]);
+        for (j = 0; j < served; j++) y[SHAPES[h][1] + j] += weights[j] * v[j];
+        cores += SHAPES[h][5] * SHAPES[h][6];
+        weights += served;
         subset += size;
-        ranks += DEGREE + 1;
+        ranks += SHAPES[h][3] + 1;
     }
+#if EXTEND
+    for (j = 0; j < L; j++) {
+        for (i = 0; i < LISTED; i++) y[j] += LINEAR[j][i] * state->beyond[i];
+    }
+#endif
 
     *flags = 0;
-    if (state->since_range == 0) *flags |= @NAME@_OUT_OF_RANGE;
-    if (state->since_range < M) *flags |= @NAME@_WINDOW_OUT_OF_RANGE;
-    if (state->since_held == 0) *flags |= @NAME@_HELD;
-    if (state->since_held < M) *flags |= @NAME@_WINDOW_HELD;
+    if (state->range_left > 0 || outside) *flags |= @NAME@_WINDOW_OUT_OF_RANGE;
+    if (state->held_left > 0) *flags |= @NAME@_WINDOW_HELD;
+    for (c = 0; c < P; c++) {
+        if (state->channels[c] & (@NAME@_CHANNEL_BELOW | @NAME@_CHANNEL_ABOVE)) *flags |= @NAME@_OUT_OF_RANGE;
+        if (state->channels[c] & @NAME@_CHANNEL_HELD) *flags |= @NAME@_HELD;
+    }
     for (j = 0; j < L; j++) {
         y[j] = OUTPUTS[j][0] + OUTPUTS[j][1] * y[j];
         if (!is_finite(y[j])) *flags |= @NAME@_OVERFLOW;

@@ -23,6 +23,8 @@ extern "C" {
 #define @NAME@_INPUTS @inputs@
 #define @NAME@_OUTPUTS @outputs@
 #define @NAME@_MEMORY @memory@
+#define @NAME@_SETTLED @settled@ /* the number of the first sample that gives outputs */
+#define @NAME@_FELT @felt@ /* samples for which a bad one is felt */
 
 /* Names of the channels in UTF-8: static const char *const names[@NAME@_INPUTS] = @NAME@_INPUT_NAMES; */
 #define @NAME@_INPUT_NAMES {@input_names@}
@@ -34,9 +36,9 @@ extern "C" {
 
 /* Warnings that concern the outputs. */
 #define @NAME@_OUT_OF_RANGE 1u        /* an input of this sample is outside its training range */
-#define @NAME@_WINDOW_OUT_OF_RANGE 2u /* an input of a sample that the outputs depend on is */
+#define @NAME@_WINDOW_OUT_OF_RANGE 2u /* an input of a sample that is still felt is, or a feature is now */
 #define @NAME@_HELD 4u                /* an input of this sample was NaN or infinite and was replaced */
-#define @NAME@_WINDOW_HELD 8u         /* an input of a sample that the outputs depend on was */
+#define @NAME@_WINDOW_HELD 8u         /* an input of a sample that is still felt was */
 #define @NAME@_OVERFLOW 16u           /* an output is NaN or infinite */
 
 /* What was noticed at one input of the last sample. */
@@ -47,9 +49,13 @@ extern "C" {
 /* The state of one stream, @state_bytes@ bytes. Only `channels` is yours to read. */
 typedef struct {
     uint8_t channels[@NAME@_INPUTS];
-    uint32_t slot, filled, since_range, since_held;
+    uint32_t slot, taken, range_left, held_left;
     float raw[@NAME@_MEMORY * @NAME@_INPUTS];
     float window[2 * @NAME@_MEMORY * @NAME@_INPUTS];
+    float signals[@signals@];
+    float z[@z@];
+    float beyond[@z@];
+    uint16_t cells[@cells@];
     float features[@features@];
     float sums[@sums@];
     float vectors[2][@rank@];

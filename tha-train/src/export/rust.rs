@@ -52,7 +52,7 @@ pub fn rust(name: &str, spec: &ModelSpec, file: &[u8]) -> SourceFile {
          pub static FILE: tha_core::Aligned<[u8; {length}]> = tha_core::Aligned([\n",
         outputs = spec.outputs.len(),
         memory = spec.memory,
-        degree = spec.degree,
+        degree = spec.degree(),
         heads = spec.heads.len(),
         tool = comment(&spec.provenance.tool),
         input_names = names(spec.inputs.iter().map(|channel| channel.name.as_str()).collect()),

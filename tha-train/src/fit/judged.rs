@@ -76,7 +76,7 @@ impl Choice {
             scaling: &self.scaling,
             residual,
             memory: options.memory,
-            degree: options.solve.degree,
+            stage: Default::default(),
             range: options.range,
             seed: options.solve.seed,
             note,
@@ -95,7 +95,9 @@ impl Choice {
             .heads
             .iter()
             .zip(&networks)
-            .map(|(head, train)| HeadPart { inputs: head.inputs.clone(), weight: head.weight, train })
+            .map(|(head, train)| {
+                HeadPart::of_lags(head.inputs.clone(), head.outputs.clone(), head.weight, train)
+            })
             .collect();
         frame.unrounded(&parts)
     }

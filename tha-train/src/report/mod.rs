@@ -107,7 +107,7 @@ pub fn html(report: &Report<'_>) -> String {
         spec.inputs.len(),
         spec.outputs.len(),
         spec.memory,
-        spec.degree,
+        spec.degree(),
         spec.provenance.note
     );
     let mut page = Page::new(&report.title, &subtitle);

@@ -82,12 +82,12 @@ pub(super) fn heads(page: &mut Page, report: &Report<'_>) {
          the weight of the heads that see both: products of inputs that no head sees together are outside of the model.",
     );
     let mut order: Vec<usize> = (0..spec.heads.len()).collect();
-    order.sort_by(|&a, &b| spec.heads[b].weight.total_cmp(&spec.heads[a].weight));
+    order.sort_by(|&a, &b| spec.heads[b].weight().total_cmp(&spec.heads[a].weight()));
     order.truncate(HEADS);
     let bar = |&k: &usize| {
         let head = &spec.heads[k];
         let names: Vec<&str> = head.inputs.iter().map(|&i| spec.inputs[i].name.as_str()).collect();
-        Bar::new(&format!("{}: {}", k + 1, names.join(" ")), head.weight.into(), BLUE)
+        Bar::new(&format!("{}: {}", k + 1, names.join(" ")), head.weight().into(), BLUE)
     };
     let listed: Vec<Bar> = order.iter().map(bar).collect();
     let (values, names) = covered(spec);
@@ -108,7 +108,7 @@ pub(super) fn heads(page: &mut Page, report: &Report<'_>) {
 fn covered(spec: &ModelSpec) -> (DMatrix<f64>, Vec<String>) {
     const CELLS: usize = 64;
     let stretch = spec.inputs.len().div_ceil(CELLS).max(1);
-    let heads = spec.heads.iter().map(|head| (&head.inputs[..], f64::from(head.weight)));
+    let heads = spec.heads.iter().map(|head| (&head.inputs[..], f64::from(head.weight())));
     let names = spec.inputs.iter().map(|channel| channel.name.clone());
     let names = if stretch == 1 { names.collect() } else { Vec::new() };
     (coverage(heads, spec.inputs.len(), stretch), names)
@@ -147,7 +147,7 @@ fn figures(model: &Model, bytes: usize) -> [String; 7] {
     };
     [
         format!("{}, {}", spec.inputs.len(), spec.outputs.len()),
-        format!("{}, {}", spec.memory, spec.degree),
+        format!("{}, {}", spec.memory, spec.degree()),
         spec.heads.len().to_string(),
         ranks,
         model.parameters().to_string(),

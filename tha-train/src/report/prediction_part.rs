@@ -24,7 +24,7 @@ pub(super) struct Comparison {
 
 impl Comparison {
     pub(super) fn new(report: &Report<'_>) -> Self {
-        let rows = report.data.scored_rows(report.model.spec().memory);
+        let rows = report.data.scored_rows(report.model.spec().settled());
         let (truth, prediction) = (report.data.outputs_at(&rows), report.model.predict(report.data, &rows));
         let metrics = Metrics::new(&report.model.output_names(), &truth, &prediction);
         Self { rows, truth, prediction, metrics }

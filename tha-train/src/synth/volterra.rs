@@ -69,13 +69,13 @@ impl System for Volterra {
             scaling: &self.scaling,
             residual: &[],
             memory: self.memory,
-            degree: self.train.degree(),
+            stage: Default::default(),
             range: RangePolicy::Pass,
             seed: options.seed,
             note: "synth volterra: the truth".into(),
         };
         let inputs = (0..options.channels).collect();
-        Some(frame.model(&[HeadPart { inputs, weight: 1.0, train: &self.train }]))
+        Some(frame.model(&[HeadPart::of_lags(inputs, 0..options.outputs, 1.0, &self.train)]))
     }
 }
 

@@ -7,7 +7,7 @@ use tha_core::{State, push};
 use tha_train::bound::ErrorBound;
 use tha_train::data::Dataset;
 use tha_train::model::Model;
-use tha_train::reference;
+use tha_train::reference::Reference;
 
 /// Room for any model of the demo.
 type Room = State<16, 192, 4096>;
@@ -43,16 +43,19 @@ pub(super) fn stream(model: &Model, data: &Dataset) -> Result<Streamed, CliError
     let mut state = Box::new(Room::new(&core).map_err(|error| refuse(&error))?);
 
     let spec = model.spec();
-    let batch = model.predict(data, &data.scored_rows(spec.memory));
-    let bound = ErrorBound::new(spec);
+    let batch = model.predict(data, &data.scored_rows(spec.settled()));
+    let (mut bound, mut plain) = (ErrorBound::new(spec), Reference::new(spec));
     let samples: Vec<Vec<f32>> =
         (0..data.len()).map(|t| data.u.iter().map(|column| column[t] as f32).collect()).collect();
     let mut found = Streamed { samples: 0, bit_exact: true, difference: 0.0, bound_used: 0.0 };
     for (t, u) in samples.iter().enumerate() {
-        let Some(output) = push(&core, &mut state, u).output() else { continue };
-        let window: Vec<&[f32]> = (0..spec.memory).map(|lag| samples[t - lag].as_slice()).collect();
-        let expected = reference::outputs(spec, &window);
-        let bounds = bound.window(|input, lag| data.u[input][t - lag]);
+        let row: Vec<f64> = data.u.iter().map(|column| column[t]).collect();
+        let (bounds, expected) = (bound.push(&row), plain.push(u));
+        let (Some(output), Some(bounds), Some(expected)) =
+            (push(&core, &mut state, u).output(), bounds, expected)
+        else {
+            continue;
+        };
         for (j, &y) in output.y.iter().enumerate() {
             let difference = (f64::from(y) - batch[(found.samples, j)]).abs();
             found.bit_exact &= y.to_bits() == expected[j].to_bits();

@@ -1,0 +1,149 @@
+//! From a file, of any format, to its [`ModelSpec`].
+
+use alloc::{string::ToString, vec, vec::Vec};
+
+use super::{
+    Core, Feature, Filter, Head, InputChannel, ModelSpec, OutputChannel, Provenance, Resonator, Section,
+    Signal, Source, Stage,
+};
+use crate::error::ParseError;
+use crate::head::HeadView;
+use crate::model::{InputScaling, Model, OutputScaling};
+use crate::stage::{FeatureRecord, Run};
+
+impl ModelSpec {
+    /// The model in a `.tha` file, at any address.
+    ///
+    /// # Errors
+    /// [`ParseError`] as from [`Model::parse`], and for names and provenance that the device does not look at.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, ParseError> {
+        parse_copy(bytes, |model| {
+            let shape = model.shape();
+            model.try_about()?.check(shape.inputs, shape.outputs)?;
+            Ok(Self::from_model(model))
+        })?
+    }
+
+    /// The owned copy of a parsed model.
+    #[must_use]
+    pub fn from_model(model: &Model<'_>) -> Self {
+        let mut names = model.input_names();
+        let input = model.inputs().iter().map(|scaling| {
+            let InputScaling { offset, gain, low, high } = *scaling;
+            InputChannel { name: names.next().unwrap_or_default().into(), offset, gain, low, high }
+        });
+        let inputs = input.collect();
+        let mut names = model.output_names();
+        let output = model.outputs().iter().map(|scaling| {
+            let OutputScaling { offset, scale, residual } = *scaling;
+            OutputChannel { name: names.next().unwrap_or_default().into(), offset, scale, residual }
+        });
+        let provenance = model.provenance();
+        Self {
+            inputs,
+            outputs: output.collect(),
+            memory: model.shape().memory,
+            stage: Stage::read(model),
+            range: model.range_policy(),
+            non_finite: model.non_finite_policy(),
+            heads: model.heads().map(|view| Head::read(&view)).collect(),
+            provenance: Provenance {
+                tool: provenance.tool.to_string(),
+                seed: provenance.seed,
+                data_hash: provenance.data_hash,
+                note: provenance.note.to_string(),
+            },
+        }
+    }
+}
+
+impl Stage {
+    fn read(model: &Model<'_>) -> Self {
+        let (stage, shape) = (&model.stage, model.shape());
+        let window = shape.inputs * shape.memory;
+        let mut sections: Vec<Section> = Vec::new();
+        // First section, first value and run of every run so far.
+        let mut runs: Vec<(usize, usize, Run)> = Vec::new();
+        let signal = |runs: &[(usize, usize, Run)], position: usize| {
+            let value = match position.checked_sub(window) {
+                None => return (position, 0, None),
+                Some(value) => value,
+            };
+            let of =
+                |&&(_, start, run): &&(usize, usize, Run)| value >= start && value < start + run.values();
+            let Some(&(first, start, run)) = runs.iter().find(of) else { return (0, 0, None) };
+            let (own, count) = (value - start, (run.count as usize).max(1));
+            (first + own % count, own / count, Some(run.kind))
+        };
+        let mut start = 0;
+        for run in stage.runs {
+            let first = sections.len();
+            let [a, b, c, d, e, f, g, h] = run.coefficients;
+            let filter = match run.kind {
+                Run::AVERAGE => Filter::Average { alpha: a },
+                _ => Filter::Resonator(Resonator { pole: [a, b], outputs: [c, d, e], all_pass: [f, g, h] }),
+            };
+            for own in 0..run.count as usize {
+                let source = match signal(&runs, run.source as usize + own) {
+                    (input, _, None) => Source::Input(input),
+                    (section, ..) => Source::Section(section),
+                };
+                sections.push(Section { source, filter });
+            }
+            runs.push((first, start, *run));
+            start += run.values();
+        }
+        let signal = |position: u32| match signal(&runs, position as usize) {
+            (position, _, None) => {
+                Signal::Lag { input: position % shape.inputs.max(1), lag: position / shape.inputs.max(1) }
+            }
+            (section, _, Some(Run::AVERAGE)) => Signal::Section { section, output: 0 },
+            (section, row, Some(_)) => Signal::Section { section, output: row.saturating_sub(2) },
+        };
+        let mut nodes = stage.nodes.iter().copied();
+        let plain = stage.plain();
+        let feature = |(index, record): (usize, &FeatureRecord)| {
+            let count = index.checked_sub(plain).and_then(|map| stage.counts.get(map)).copied().unwrap_or(0);
+            Feature {
+                plus: signal(record.plus),
+                minus: (record.minus != FeatureRecord::NONE).then(|| signal(record.minus)),
+                low: record.low,
+                high: record.high,
+                nodes: nodes.by_ref().take(count as usize).collect(),
+            }
+        };
+        let features = stage.features.iter().enumerate().map(feature).collect();
+        let (settled, felt) = model.extra_samples();
+        Self { sections, features, linear: stage.linear.to_vec(), settled, felt }
+    }
+}
+
+impl Head {
+    fn read(view: &HeadView<'_>) -> Self {
+        let cores = (0..view.ranks.len() - 1).filter_map(|k| view.core(k)).map(|core| {
+            let data = (0..core.left * core.q * core.right)
+                .filter_map(|at| {
+                    core.get(at / core.right / core.q, at / core.right % core.q, at % core.right)
+                })
+                .collect();
+            Core { left: core.left, q: core.q, right: core.right, data }
+        });
+        let indices = |words: &[u32]| words.iter().map(|&index| index as usize).collect();
+        Self {
+            inputs: indices(view.inputs),
+            outputs: view.outputs(),
+            weights: view.weights().collect(),
+            features: indices(view.features),
+            cores: cores.collect(),
+        }
+    }
+}
+
+/// Parses a copy of `bytes` at an aligned address.
+pub(super) fn parse_copy<T>(bytes: &[u8], with: impl FnOnce(&Model<'_>) -> T) -> Result<T, ParseError> {
+    let mut words = vec![0u32; bytes.len().div_ceil(4)];
+    let aligned: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
+    let aligned = aligned.get_mut(..bytes.len()).unwrap_or_default();
+    aligned.copy_from_slice(bytes);
+    Model::parse(aligned).map(|model| with(&model))
+}

@@ -1,0 +1,358 @@
+//! From a [`ModelSpec`] to the bytes of its file.
+
+use alloc::{string::String, vec, vec::Vec};
+
+use super::read::parse_copy;
+use super::{BuildError, Filter, Head, ModelSpec, Resonator, Signal, Source, Stage};
+use crate::description::{About, Description, F32};
+use crate::error::ParseError;
+use crate::format::{self, Capacities, FORMAT, HEADER_LEN, MAGIC, RangePolicy};
+use crate::head::{Layout, count_sums};
+use crate::kernel;
+use crate::model::Shape;
+use crate::parse::Needs;
+use crate::stage::{self, FeatureRecord, Run};
+
+impl ModelSpec {
+    /// The `.tha` file of this model.
+    ///
+    /// # Errors
+    /// [`BuildError`] when the parts do not fit together. The result has been through [`Model::parse`](crate::Model::parse), so
+    /// a file that is written can be read.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, BuildError> {
+        let overflow = || BuildError::Refused(ParseError::SizeOverflow);
+        let shape = Shape {
+            inputs: self.inputs.len(),
+            outputs: self.outputs.len(),
+            memory: self.memory,
+            degree: self.degree(),
+            heads: self.heads.len(),
+        };
+        let (features, plain) = (self.stage.features.len(), self.stage.plain()?);
+        if self.range == RangePolicy::Extend && self.stage.linear.is_empty() {
+            return Err(BuildError::NothingToExtend);
+        }
+        let expected = features.saturating_mul(shape.outputs);
+        if !self.stage.linear.is_empty() && self.stage.linear.len() != expected {
+            return Err(BuildError::Linear { found: self.stage.linear.len(), expected });
+        }
+        let window = shape.inputs.checked_mul(shape.memory).ok_or_else(overflow)?;
+        let (runs, places) = self.stage.runs(shape.inputs, window)?;
+        let records = self.stage.records(shape, window, &places)?;
+        let mapped = self.stage.features.get(plain..).unwrap_or_default();
+        let limit = usize::from(u16::MAX);
+        let size =
+            |what, found: usize| u16::try_from(found).map_err(|_| BuildError::Size { what, found, limit });
+        let samples = |found: usize| {
+            u32::try_from(found).map_err(|_| BuildError::Size {
+                what: "samples",
+                found,
+                limit: u32::MAX as usize,
+            })
+        };
+        let description = Description {
+            numbers: F32,
+            inputs: fit("inputs", shape.inputs, limit)?,
+            outputs: fit("outputs", shape.outputs, limit)?,
+            memory: fit("samples of memory", shape.memory, limit)?,
+            heads: fit("heads", shape.heads, limit)?,
+            range: self.range,
+            non_finite: self.non_finite,
+            runs: size("runs of sections", runs.len())?,
+            features: size("features", features)?,
+            mapped: size("features", mapped.len())?,
+            linear: !self.stage.linear.is_empty(),
+            settled: samples(self.stage.settled)?,
+            felt: samples(self.stage.felt)?,
+        };
+
+        let mut block = Vec::new();
+        for channel in &self.inputs {
+            block.extend([channel.offset, channel.gain, channel.low, channel.high].map(f32::to_bits));
+        }
+        for channel in &self.outputs {
+            block.extend([channel.offset, channel.scale, channel.residual].map(f32::to_bits));
+        }
+        block.extend(bytemuck::cast_slice::<Run, u32>(&runs));
+        block.extend(bytemuck::cast_slice::<FeatureRecord, u32>(&records));
+        for feature in mapped {
+            block.push(fit("nodes", feature.nodes.len(), u32::MAX as usize)?);
+        }
+        block.extend(mapped.iter().flat_map(|feature| &feature.nodes).map(|node| node.to_bits()));
+        block.extend(self.stage.linear.iter().map(|value| value.to_bits()));
+        let mut needs = Needs::default();
+        for (k, head) in self.heads.iter().enumerate() {
+            self.write_head(k, head, plain, &mut needs, &mut block)?;
+        }
+        let counts = vec![0; mapped.len()];
+        let tables = stage::Stage {
+            features: &records,
+            counts: &counts,
+            linear: &self.stage.linear,
+            signals: runs.iter().map(Run::values).sum(),
+            ..stage::Stage::default()
+        };
+        let capacities = needs.capacities(&shape, &tables, Layout::Two).ok_or_else(overflow)?;
+        let bytes = assemble(&encode(&description)?, &block, &self.about()?, &capacities)?;
+        parse_copy(&bytes, |_| ()).map_err(BuildError::Refused)?;
+        Ok(bytes)
+    }
+
+    /// What only a host reads.
+    fn about(&self) -> Result<Vec<u8>, BuildError> {
+        let input_names = join(self.inputs.iter().map(|channel| &channel.name))?;
+        let output_names = join(self.outputs.iter().map(|channel| &channel.name))?;
+        encode(&About {
+            input_names: input_names.as_bytes(),
+            output_names: output_names.as_bytes(),
+            tool: self.provenance.tool.as_bytes(),
+            seed: self.provenance.seed,
+            data_hash: self.provenance.data_hash,
+            note: self.provenance.note.as_bytes(),
+        })
+    }
+
+    fn write_head(
+        &self,
+        k: usize,
+        head: &Head,
+        plain: usize,
+        needs: &mut Needs,
+        block: &mut Vec<u32>,
+    ) -> Result<(), BuildError> {
+        let overflow = || BuildError::Refused(ParseError::SizeOverflow);
+        let all = &self.stage.features;
+        let (q, gathered) = if all.is_empty() {
+            let q = head.inputs.len().checked_mul(self.memory).and_then(|n| n.checked_add(1));
+            let q = q.ok_or_else(overflow)?;
+            (q, if head.inputs.len() == self.inputs.len() { 0 } else { q - 1 })
+        } else {
+            let rows = |&feature: &usize| all.get(feature).map_or(1, |feature| feature.rows());
+            let used = head.features.len();
+            (1 + head.features.iter().map(rows).sum::<usize>(), if used == all.len() { 0 } else { used })
+        };
+        let served = head.outputs.len();
+        if head.weights.len() != served {
+            return Err(BuildError::Weights { head: k, found: head.weights.len(), expected: served });
+        }
+        let ranks = head.ranks(k, q)?;
+        let sums = count_sums(&ranks).ok_or_else(overflow)?;
+        needs.gather = needs.gather.max(gathered);
+        needs.mapped = needs.mapped.max(head.features.iter().filter(|&&feature| feature >= plain).count());
+        needs.sums = needs.sums.max(sums);
+        let word = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
+        block.push(fit("inputs of a head", head.inputs.len(), u16::MAX.into())?);
+        block.push(word(head.outputs.start));
+        block.push(fit("outputs of a head", served, u16::MAX.into())?);
+        block.push(fit::<u8>("cores of a head (degree)", head.cores.len(), u8::MAX.into())?.into());
+        block.push(word(head.features.len()));
+        block.push(fit("sums of a head", sums, u32::MAX as usize)?);
+        block.push(word(q));
+        block.extend(&ranks);
+        block.extend(head.inputs.iter().map(|&input| word(input)));
+        block.extend(head.weights.iter().map(|weight| weight.to_bits()));
+        block.extend(head.features.iter().map(|&feature| word(feature)));
+        let mut laid_out = vec![0u32; sums * q];
+        let mut first = 0;
+        for core in head.cores.iter().rev() {
+            for (at, value) in core.data.iter().enumerate() {
+                let (a, i, b) = (at / core.right / q, at / core.right % q, at % core.right);
+                if let Some(place) =
+                    laid_out.get_mut(kernel::position(sums, q, first + a * core.right + b, i))
+                {
+                    *place = value.to_bits();
+                }
+            }
+            first += core.left * core.right;
+        }
+        block.append(&mut laid_out);
+        Ok(())
+    }
+}
+
+impl Head {
+    /// r_0, ..., r_d, after checking that the cores chain.
+    fn ranks(&self, head: usize, q: usize) -> Result<Vec<u32>, BuildError> {
+        let mut left = self.outputs.len();
+        let mut ranks = vec![fit("outputs of a head", left, u16::MAX.into())?];
+        for (core, c) in self.cores.iter().enumerate() {
+            let found = (c.left, c.q, c.right);
+            if c.left != left || c.q != q || (core + 1 == self.cores.len() && c.right != 1) {
+                return Err(BuildError::CoreShape { head, core, found, expected: (left, q) });
+            }
+            let expected = c.left.saturating_mul(c.q).saturating_mul(c.right);
+            if c.data.len() != expected {
+                return Err(BuildError::CoreLength { head, core, found: c.data.len(), expected });
+            }
+            ranks.push(fit("rank", c.right, u32::MAX as usize)?);
+            left = c.right;
+        }
+        Ok(ranks)
+    }
+}
+
+/// Where a section stands: the position of its first row, and how long the rows are.
+type Place = (usize, usize);
+
+impl Stage {
+    /// Features that are not mapped, which must come first.
+    fn plain(&self) -> Result<usize, BuildError> {
+        let plain = self.features.iter().take_while(|feature| feature.nodes.is_empty()).count();
+        match self.features.iter().skip(plain).position(|feature| feature.nodes.is_empty()) {
+            Some(at) => Err(BuildError::FeatureOrder { feature: plain + at }),
+            None => Ok(plain),
+        }
+    }
+
+    /// Neighbours with equal filters and consecutive sources, and where every section stands.
+    fn runs(&self, inputs: usize, window: usize) -> Result<(Vec<Run>, Vec<Place>), BuildError> {
+        let mut runs: Vec<Run> = Vec::new();
+        // For each section its run and its place in it; positions are known when a run is complete.
+        let mut members: Vec<(usize, usize)> = Vec::new();
+        let mut starts: Vec<usize> = Vec::new();
+        // The run that feeds the last one.
+        let mut from = None;
+        for (index, section) in self.sections.iter().enumerate() {
+            let missing = BuildError::Source { what: "section", index };
+            let (kind, coefficients) = match section.filter {
+                Filter::Average { alpha } => (Run::AVERAGE, [alpha, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
+                Filter::Resonator(Resonator { pole: [p, q], outputs: [a, b, c], all_pass: [d, e, f] }) => {
+                    (Run::RESONATOR, [p, q, a, b, c, d, e, f])
+                }
+            };
+            let (source, run) = match section.source {
+                Source::Input(input) if input < inputs => (input, None),
+                Source::Section(earlier) if earlier < index => {
+                    let (run, own) = members.get(earlier).copied().unwrap_or_default();
+                    let (start, of) = (starts.get(run).copied().unwrap_or(0), runs.get(run));
+                    let row = of.map_or(0, |of| of.rows().1 * of.count as usize);
+                    (window + start + row + own, Some(run))
+                }
+                _ => return Err(missing),
+            };
+            let last = runs.len().wrapping_sub(1);
+            match runs.last_mut() {
+                // A run that is still growing cannot feed itself: then the next one begins.
+                Some(growing)
+                    if (growing.kind, growing.coefficients) == (kind, coefficients)
+                        && growing.source as usize + growing.count as usize == source
+                        && from == run
+                        && run != Some(last) =>
+                {
+                    members.push((last, growing.count as usize));
+                    growing.count += 1;
+                }
+                _ => {
+                    starts.push(runs.iter().map(Run::values).sum());
+                    members.push((runs.len(), 0));
+                    runs.push(Run { kind, source: source as u32, count: 1, coefficients });
+                    from = run;
+                }
+            }
+        }
+        let place = |&(run, own): &(usize, usize)| {
+            let count = runs.get(run).map_or(0, |run| run.count as usize);
+            (window + starts.get(run).copied().unwrap_or(0) + own, count)
+        };
+        let places = members.iter().map(place).collect();
+        Ok((runs, places))
+    }
+
+    fn records(
+        &self,
+        shape: Shape,
+        window: usize,
+        places: &[Place],
+    ) -> Result<Vec<FeatureRecord>, BuildError> {
+        let position = |signal: Signal| match signal {
+            Signal::Lag { input, lag } if input < shape.inputs && lag < shape.memory => {
+                Some(lag * shape.inputs + input).filter(|&position| position < window)
+            }
+            Signal::Lag { .. } => None,
+            Signal::Section { section, output } => {
+                let &(place, count) = places.get(section)?;
+                match self.sections.get(section)?.filter {
+                    Filter::Average { .. } if output == 0 => Some(place),
+                    Filter::Resonator(_) if output < 2 => Some(place + (2 + output) * count),
+                    _ => None,
+                }
+            }
+        };
+        let record = |(index, feature): (usize, &super::Feature)| {
+            let missing = BuildError::Source { what: "feature", index };
+            let minus = match feature.minus {
+                None => FeatureRecord::NONE as usize,
+                Some(minus) => position(minus).ok_or(missing.clone())?,
+            };
+            let plus = position(feature.plus).ok_or(missing)?;
+            let (low, high) = (feature.low, feature.high);
+            Ok(FeatureRecord { plus: plus as u32, minus: minus as u32, low, high })
+        };
+        self.features.iter().enumerate().map(record).collect()
+    }
+}
+
+/// Header, description, padding, block, about.
+fn assemble(
+    description: &[u8],
+    block: &[u32],
+    about: &[u8],
+    capacities: &Capacities,
+) -> Result<Vec<u8>, BuildError> {
+    let padded = description.len().next_multiple_of(4);
+    let length = HEADER_LEN + padded + 4 * block.len() + about.len();
+    let limit = u32::MAX as usize;
+    let mut bytes = Vec::with_capacity(length);
+    bytes.extend(MAGIC);
+    bytes.extend(FORMAT.to_le_bytes());
+    bytes.extend((HEADER_LEN as u16).to_le_bytes());
+    for (what, number) in [
+        ("bytes of file", length),
+        ("checksum", 1),
+        ("bytes of description", description.len()),
+        ("words of block", block.len()),
+        ("inputs", capacities.inputs),
+        ("values of history", capacities.history),
+        ("values of scratch", capacities.scratch),
+        ("bytes of names and provenance", about.len()),
+    ] {
+        bytes.extend(fit::<u32>(what, number, limit)?.to_le_bytes());
+    }
+    bytes.extend(description);
+    bytes.resize(HEADER_LEN + padded, 0);
+    for word in block {
+        bytes.extend(word.to_le_bytes());
+    }
+    bytes.extend(about);
+    let checksum = format::checksum(&bytes).to_le_bytes();
+    if let Some(place) = bytes.get_mut(12..16) {
+        place.copy_from_slice(&checksum);
+    }
+    Ok(bytes)
+}
+
+fn encode<T: serde::Serialize>(value: &T) -> Result<Vec<u8>, BuildError> {
+    postcard::to_allocvec(value).map_err(|_| BuildError::Refused(ParseError::Metadata))
+}
+
+/// A size as the format stores it: positive and within `limit`.
+fn fit<T: TryFrom<usize>>(what: &'static str, found: usize, limit: usize) -> Result<T, BuildError> {
+    match T::try_from(found) {
+        Ok(value) if found > 0 => Ok(value),
+        _ => Err(BuildError::Size { what, found, limit }),
+    }
+}
+
+fn join<'n>(names: impl Iterator<Item = &'n String>) -> Result<String, BuildError> {
+    let mut joined = String::new();
+    for (k, name) in names.enumerate() {
+        if name.contains('\n') {
+            return Err(BuildError::Name(name.clone()));
+        }
+        if k > 0 {
+            joined.push('\n');
+        }
+        joined.push_str(name);
+    }
+    Ok(joined)
+}

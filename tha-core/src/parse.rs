@@ -1,0 +1,310 @@
+//! The checks of the block, all of them made once, by [`Model::parse`](crate::Model::parse).
+
+use bytemuck::Pod;
+
+use crate::description::Description;
+use crate::error::ParseError;
+use crate::format::Capacities;
+use crate::head::{Heads, Layout, as_floats, count_sums};
+use crate::model::{InputScaling, OutputScaling, Shape};
+use crate::stage::{FeatureRecord, Run, Stage};
+
+/// Reads the block from the front, knowing how far it is.
+pub(crate) struct Cursor<'a> {
+    pub words: &'a [u32],
+    pub used: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub fn rest(&self) -> &'a [u32] {
+        self.words.get(self.used..).unwrap_or(&[])
+    }
+
+    fn take(&mut self, n: usize) -> Result<&'a [u32], ParseError> {
+        let needed = self.used.checked_add(n).ok_or(ParseError::SizeOverflow)?;
+        let short = ParseError::BlockTooShort { needed, found: self.words.len() };
+        let taken = self.words.get(self.used..needed).ok_or(short)?;
+        self.used = needed;
+        Ok(taken)
+    }
+
+    fn word(&mut self) -> Result<usize, ParseError> {
+        self.take(1).map(|words| words.first().copied().unwrap_or(0) as usize)
+    }
+
+    /// `n` finite numbers.
+    fn floats(&mut self, n: usize, part: &'static str, index: usize) -> Result<&'a [f32], ParseError> {
+        let start = self.used;
+        let values = as_floats(self.take(n)?);
+        match values.iter().position(|value| !value.is_finite()) {
+            Some(at) => Err(ParseError::NonFinite { part, index, word: start + at }),
+            None => Ok(values),
+        }
+    }
+
+    /// `n` rows of a table.
+    pub fn table<T: Pod>(&mut self, n: usize) -> Result<&'a [T], ParseError> {
+        let words = n.checked_mul(size_of::<T>() / 4).ok_or(ParseError::SizeOverflow)?;
+        Ok(bytemuck::try_cast_slice(self.take(words)?).unwrap_or(&[]))
+    }
+}
+
+pub(crate) fn check_scaling(inputs: &[InputScaling], outputs: &[OutputScaling]) -> Result<(), ParseError> {
+    for (channel, input) in inputs.iter().enumerate() {
+        let InputScaling { offset, gain, low, high } = *input;
+        let finite = offset.is_finite() && gain.is_finite() && low.is_finite() && high.is_finite();
+        if !finite || gain <= 0.0 || low > high {
+            return Err(ParseError::Scaling { what: "input", channel });
+        }
+    }
+    for (channel, output) in outputs.iter().enumerate() {
+        let OutputScaling { offset, scale, residual } = *output;
+        let finite = offset.is_finite() && scale.is_finite() && residual.is_finite();
+        if !finite || scale <= 0.0 || residual < 0.0 {
+            return Err(ParseError::Scaling { what: "output", channel });
+        }
+    }
+    Ok(())
+}
+
+/// The tables of the stage.
+pub(crate) fn stage<'a>(
+    block: &mut Cursor<'a>,
+    description: &Description,
+    shape: &Shape,
+) -> Result<Stage<'a>, ParseError> {
+    let (features, mapped) = (usize::from(description.features), usize::from(description.mapped));
+    let whole = features > 0 || (mapped == 0 && description.runs == 0 && !description.linear);
+    if mapped > features || !whole {
+        return Err(ParseError::Feature { feature: features });
+    }
+    let mut stage = Stage { runs: block.table(description.runs.into())?, ..Stage::default() };
+    let window = shape.inputs.checked_mul(shape.memory).ok_or(ParseError::SizeOverflow)?;
+    for (index, run) in stage.runs.iter().enumerate() {
+        check_run(run, &stage, index, window, shape.inputs).ok_or(ParseError::Section { run: index })?;
+        let values = run.rows().2.checked_mul(run.count as usize);
+        let sum = values.and_then(|values| values.checked_add(stage.signals));
+        stage.signals = sum.filter(|&sum| sum < 1 << 28).ok_or(ParseError::SizeOverflow)?;
+    }
+    stage.features = block.table(features)?;
+    for (feature, record) in stage.features.iter().enumerate() {
+        let FeatureRecord { plus, minus, low, high } = *record;
+        let input = stage.input_of(plus, window, shape.inputs);
+        let one_input = minus == FeatureRecord::NONE || stage.input_of(minus, window, shape.inputs) == input;
+        if input.is_none() || !one_input || !(low.is_finite() && high.is_finite() && low <= high) {
+            return Err(ParseError::Feature { feature });
+        }
+    }
+    stage.counts = block.take(mapped)?;
+    let mut nodes = 0usize;
+    for &count in stage.counts {
+        nodes = nodes.checked_add(count as usize).ok_or(ParseError::SizeOverflow)?;
+    }
+    stage.nodes = block.floats(nodes, "nodes", 0)?;
+    let mut rest = stage.nodes;
+    for (map, &count) in stage.counts.iter().enumerate() {
+        let (own, later) = rest.split_at_checked(count as usize).ok_or(ParseError::SizeOverflow)?;
+        let increasing = own.iter().zip(own.get(1..).unwrap_or_default()).all(|(a, b)| a < b);
+        // The widths of the cells divide: they must be numbers too.
+        let width = own.last().zip(own.first()).map_or(0.0, |(last, first)| last - first);
+        if count < 2 || !increasing || !width.is_finite() {
+            return Err(ParseError::Nodes { feature: stage.plain() + map });
+        }
+        rest = later;
+    }
+    if description.linear {
+        let size = features.checked_mul(shape.outputs).ok_or(ParseError::SizeOverflow)?;
+        stage.linear = block.floats(size, "linear part", 0)?;
+    }
+    Ok(stage)
+}
+
+/// Coefficients that are stable, and sources that are there before.
+fn check_run(run: &Run, stage: &Stage<'_>, index: usize, window: usize, inputs: usize) -> Option<()> {
+    let [a, b, rest @ ..] = run.coefficients;
+    let stable = match run.kind {
+        Run::AVERAGE => a > 0.0 && a <= 1.0 && b == 0.0 && rest == [0.0; 6],
+        Run::RESONATOR => a * a + b * b < 1.0 && b != 0.0 && rest.iter().all(|value| value.is_finite()),
+        _ => false,
+    };
+    let (source, count) = (run.source as usize, run.count as usize);
+    let end = source.checked_add(count)?;
+    let there = end <= inputs || stage.feeds(index, source.checked_sub(window)?, end.checked_sub(window)?);
+    (stable && there && count > 0).then_some(())
+}
+
+impl Stage<'_> {
+    /// Whether the values from `start` to `end` lie in the one row of an earlier run that feeds other sections.
+    fn feeds(&self, index: usize, start: usize, end: usize) -> bool {
+        let mut first = 0;
+        self.runs.iter().take(index).any(|run| {
+            let from = first + run.rows().1 * run.count as usize;
+            first += run.values();
+            from <= start && end <= from + run.count as usize
+        })
+    }
+
+    /// The input that the signal at a position comes from, if a feature may use it.
+    pub(crate) fn input_of(&self, position: u32, window: usize, inputs: usize) -> Option<usize> {
+        let mut position = position as usize;
+        let mut inner = false;
+        while let Some(value) = position.checked_sub(window) {
+            let mut first = 0;
+            let mut found = None;
+            for run in self.runs {
+                let (own, count) = (value.wrapping_sub(first), run.count as usize);
+                if value >= first && own < run.values() {
+                    let row = own / count.max(1);
+                    // Features see the outputs of resonators, not their insides.
+                    let seen = inner || run.kind == Run::AVERAGE || row == 2 || row == 3;
+                    found = seen.then_some(run.source as usize + own % count.max(1));
+                }
+                first += run.values();
+            }
+            position = found?;
+            inner = true;
+        }
+        position.checked_rem(inputs)
+    }
+}
+
+/// The largest sizes over all heads, from which the capacities follow.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Needs {
+    /// Features of the largest head that does not see all of them.
+    pub gather: usize,
+    /// Mapped features of the head that has most.
+    pub mapped: usize,
+    /// Sums of the largest head.
+    pub sums: usize,
+    /// Largest rank; counts in format 1.
+    pub rank: usize,
+}
+
+impl Needs {
+    /// Capacities of a model. Scratch is [features | cells | beyond | gathered | rows | sums | y], laid out in `push::contract`; in
+    /// format 1 two vectors more, for readers that do not multiply out in place.
+    pub fn capacities(&self, shape: &Shape, stage: &Stage<'_>, layout: Layout) -> Option<Capacities> {
+        let history = shape.inputs.checked_mul(shape.memory)?.checked_mul(3)?.checked_add(stage.signals)?;
+        let vectors = if matches!(layout, Layout::One { .. }) { self.rank.checked_mul(2)? } else { 0 };
+        let (features, mapped) = (stage.features.len(), stage.counts.len());
+        let beyond = if stage.linear.is_empty() { 0 } else { features };
+        let scratch = [features, mapped, beyond, self.gather, self.mapped, self.sums, vectors, shape.outputs]
+            .iter()
+            .try_fold(0usize, |sum, size| sum.checked_add(*size))?;
+        Some(Capacities { inputs: shape.inputs, history, scratch })
+    }
+}
+
+/// Checks head after head, up to the end of the block, and notes the highest degree.
+pub(crate) fn heads(
+    block: &mut Cursor<'_>,
+    layout: Layout,
+    shape: &mut Shape,
+    stage: &Stage<'_>,
+) -> Result<Needs, ParseError> {
+    let mut needs = Needs::default();
+    for head in 0..shape.heads {
+        check_head(block, layout, head, shape, stage, &mut needs)?;
+    }
+    if !block.rest().is_empty() {
+        return Err(ParseError::BlockTooLong { used: block.used, found: block.words.len() });
+    }
+    Ok(needs)
+}
+
+fn check_head(
+    block: &mut Cursor<'_>,
+    layout: Layout,
+    head: usize,
+    shape: &mut Shape,
+    stage: &Stage<'_>,
+    needs: &mut Needs,
+) -> Result<(), ParseError> {
+    let overflow = ParseError::SizeOverflow;
+    let size = block.word()?;
+    if size == 0 || size > shape.inputs {
+        return Err(ParseError::SubsetSize { head, found: size, inputs: shape.inputs });
+    }
+    let (outputs, degree, used, stored_sums, stored_q) = match layout {
+        Layout::One { degree, .. } => {
+            block.floats(1, "head", head)?;
+            (shape.outputs, degree, 0, block.word()?, None)
+        }
+        Layout::Two => {
+            let (first, outputs, degree) = (block.word()?, block.word()?, block.word()?);
+            if outputs == 0 || first.checked_add(outputs).is_none_or(|end| end > shape.outputs) {
+                return Err(ParseError::Served { head, outputs: shape.outputs });
+            }
+            if degree == 0 || degree > usize::from(u8::MAX) {
+                return Err(ParseError::Zero { what: "degree" });
+            }
+            (outputs, degree, block.word()?, block.word()?, Some(block.word()?))
+        }
+    };
+    shape.degree = shape.degree.max(degree);
+    let ranks = block.take(degree + 1)?;
+    if let Some(bond) = ranks.iter().position(|&rank| rank == 0) {
+        return Err(ParseError::RankZero { head, bond });
+    }
+    for (bond, expected) in [(0, outputs), (degree, 1)] {
+        let found = ranks.get(bond).map_or(0, |&rank| rank as usize);
+        if found != expected {
+            return Err(ParseError::RankChain { head, bond, expected, found });
+        }
+    }
+    let inputs = block.take(size)?;
+    increasing(inputs, head)?;
+    if let Some(&input) = inputs.iter().find(|&&input| input as usize >= shape.inputs) {
+        return Err(ParseError::SubsetRange { head, input: input as usize, inputs: shape.inputs });
+    }
+    let mut q = size.checked_mul(shape.memory).and_then(|n| n.checked_add(1)).ok_or(overflow)?;
+    let mut gathered = if size == shape.inputs { 0 } else { q - 1 };
+    if let Layout::Two = layout {
+        block.floats(outputs, "head", head)?;
+        let features = block.take(used)?;
+        increasing(features, head)?;
+        if stage.features.is_empty() != features.is_empty() {
+            return Err(ParseError::HeadFeature { head, feature: 0 });
+        }
+        if !features.is_empty() {
+            q = 1;
+            gathered = if used == stage.features.len() { 0 } else { used };
+            let window = shape.inputs * shape.memory;
+            let mut mapped = 0;
+            for &feature in features {
+                let record = stage.features.get(feature as usize);
+                let input = record.and_then(|record| stage.input_of(record.plus, window, shape.inputs));
+                if !input.is_some_and(|input| inputs.contains(&(input as u32))) {
+                    return Err(ParseError::HeadFeature { head, feature: feature as usize });
+                }
+                let map = (feature as usize).checked_sub(stage.plain()).and_then(|map| stage.counts.get(map));
+                mapped += usize::from(map.is_some());
+                q = q.checked_add(map.map_or(1, |&count| count as usize)).ok_or(overflow)?;
+            }
+            needs.mapped = needs.mapped.max(mapped);
+        }
+    }
+    let sums = count_sums(ranks).ok_or(overflow)?;
+    if sums != stored_sums || stored_q.is_some_and(|stored| stored != q) {
+        return Err(ParseError::Sums { head, expected: sums, found: stored_sums });
+    }
+    needs.gather = needs.gather.max(gathered);
+    needs.sums = needs.sums.max(sums);
+    needs.rank = ranks.iter().fold(needs.rank, |most, &rank| most.max(rank as usize));
+    block.floats(sums.checked_mul(q).ok_or(overflow)?, "head", head)?;
+    Ok(())
+}
+
+fn increasing(indices: &[u32], head: usize) -> Result<(), ParseError> {
+    let later = indices.get(1..).unwrap_or_default();
+    match indices.iter().zip(later).position(|(a, b)| a >= b) {
+        Some(position) => Err(ParseError::SubsetOrder { head, position: position + 1 }),
+        None => Ok(()),
+    }
+}
+
+/// The heads behind `words`.
+pub(crate) fn iterate<'a>(words: &'a [u32], layout: Layout) -> Heads<'a> {
+    Heads { rest: words, layout }
+}

@@ -1,0 +1,241 @@
+//! Filters, features and maps: the stream against a plain computation, bit for bit, and what the flags and `swap` promise.
+
+mod common;
+
+use common::flash;
+use common::staged::{recompute_staged, staged};
+use proptest::prelude::*;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
+use tha_core::build::{
+    BuildError, Core, Feature, Filter, Head, ModelSpec, Resonator, Section, Signal, Source, Stage,
+};
+use tha_core::{Model, ParseError, RangePolicy, State, Step, Swap, push};
+
+type Room = State<8, 512, 1024>;
+
+proptest! {
+    #[test]
+    fn every_output_is_what_the_samples_make(
+        seed in any::<u64>(), inputs in 1usize..4, outputs in 1usize..3, memory in 1usize..4,
+    ) {
+        let spec = staged(seed, inputs, outputs, memory);
+        let bytes = flash(&spec);
+        prop_assert_eq!(&ModelSpec::from_bytes(bytes.bytes()).unwrap(), &spec);
+        let model = Model::parse(bytes.bytes()).unwrap();
+        let mut state = Room::new(&model).unwrap();
+        let (mut random, mut samples) = (ChaCha8Rng::seed_from_u64(seed), Vec::new());
+        for t in 1..spec.settled() + 5 {
+            let u: Vec<f32> = (0..inputs).map(|_| random.random_range(-1.0..1.0_f32)).collect();
+            samples.push(u.clone());
+            match push(&model, &mut state, &u) {
+                Step::Warming { remaining } => prop_assert_eq!(remaining, spec.settled() - t),
+                Step::Ready(output) => {
+                    prop_assert!(t >= spec.settled());
+                    let bits = |y: &[f32]| y.iter().map(|y| y.to_bits()).collect::<Vec<_>>();
+                    prop_assert_eq!(bits(output.y), bits(&recompute_staged(&spec, &samples)));
+                }
+                Step::Refused(error) => panic!("{error}"),
+            }
+        }
+    }
+}
+
+/// One input, one output, the given features and a linear head over their rows.
+fn linear(sections: Vec<Section>, features: Vec<Feature>, rows: Vec<f32>) -> ModelSpec {
+    let mut spec = staged(1, 1, 1, 1);
+    (spec.inputs[0].offset, spec.inputs[0].gain) = (0.0, 1.0);
+    (spec.inputs[0].low, spec.inputs[0].high) = (-1.0, 1.0);
+    (spec.outputs[0].offset, spec.outputs[0].scale) = (0.0, 1.0);
+    spec.range = RangePolicy::Pass;
+    let used = (0..features.len()).collect();
+    spec.stage = Stage { sections, features, ..Stage::default() };
+    spec.stage.settle();
+    let core = Core::new(1, rows.len(), 1, rows);
+    spec.heads =
+        vec![Head { inputs: vec![0], outputs: 0..1, weights: vec![1.0], features: used, cores: vec![core] }];
+    spec
+}
+
+fn average(alpha: f32) -> Section {
+    Section { source: Source::Input(0), filter: Filter::Average { alpha } }
+}
+
+fn plain(section: usize, output: usize) -> Feature {
+    Feature {
+        plus: Signal::Section { section, output },
+        minus: None,
+        low: -1.0,
+        high: 1.0,
+        nodes: Vec::new(),
+    }
+}
+
+fn stream(spec: &ModelSpec, samples: &[f32]) -> Vec<f32> {
+    let bytes = flash(spec);
+    let model = Model::parse(bytes.bytes()).unwrap();
+    let mut state = Room::new(&model).unwrap();
+    let y = |u: &f32| push(&model, &mut state, &[*u]).output().map_or(f32::NAN, |output| output.y[0]);
+    samples.iter().map(y).collect()
+}
+
+#[test]
+fn an_average_is_a_running_mean_until_it_is_exponential() {
+    let mut spec = linear(vec![average(0.25)], vec![plain(0, 0)], vec![0.0, 1.0]);
+    assert_eq!((spec.settled(), spec.felt()), (4, 25), "1 / 0.25, and 0.75^24 = 1e-3");
+    spec.stage.settled = 0;
+    let y = stream(&spec, &[4.0, 2.0, 6.0, 8.0, 0.0, 0.0]);
+    let fifth = 5.0 * 0.75;
+    assert_eq!(y, [4.0, 3.0, 4.0, 5.0, fifth, fifth * 0.75]);
+}
+
+/// The outputs of a chain of resonators to an impulse are orthonormal, in f32 as in theory.
+#[test]
+fn resonators_are_orthonormal() {
+    let filter = Filter::Resonator(Resonator::new(0.5, 0.7));
+    let sections = (0..3).map(|k| match k {
+        0 => Section { source: Source::Input(0), filter },
+        _ => Section { source: Source::Section(k - 1), filter },
+    });
+    let sections: Vec<Section> = sections.collect();
+    let mut impulse = vec![0.0f32; 400];
+    impulse[0] = 1.0;
+    let responses: Vec<Vec<f32>> = (0..6)
+        .map(|k| {
+            let mut spec = linear(sections.clone(), vec![plain(k / 2, k % 2)], vec![0.0, 1.0]);
+            assert!((45..120).contains(&spec.settled()), "{}", spec.settled());
+            spec.stage.settled = 0;
+            stream(&spec, &impulse)
+        })
+        .collect();
+    for (i, a) in responses.iter().enumerate() {
+        for (j, b) in responses.iter().enumerate() {
+            let product: f32 = a.iter().zip(b).map(|(a, b)| a * b).sum();
+            assert!((product - f32::from(u8::from(i == j))).abs() < 1e-5, "{i} {j}: {product}");
+        }
+    }
+}
+
+#[test]
+fn maps_are_linear_between_nodes_and_constant_outside() {
+    let lag = Signal::Lag { input: 0, lag: 0 };
+    let feature = Feature { plus: lag, minus: None, low: -1.0, high: 2.0, nodes: vec![-1.0, 0.0, 2.0] };
+    let spec = linear(vec![], vec![feature], vec![10.0, 3.0, 5.0, -1.0]);
+    let y = stream(&spec, &[-9.0, -1.0, -0.5, 0.0, 1.0, 2.0, 9.0]);
+    assert_eq!(y, [13.0, 13.0, 14.0, 15.0, 12.0, 9.0, 9.0]);
+}
+
+#[test]
+fn policies_outside_the_range() {
+    for (range, expected) in
+        [(RangePolicy::Pass, 10.0), (RangePolicy::Clamp, 2.0), (RangePolicy::Extend, 2.0 + 8.0 * 0.25)]
+    {
+        let feature = Feature { low: -2.0, high: 2.0, ..plain(0, 0) };
+        let mut spec = linear(vec![average(1.0)], vec![feature], vec![0.0, 1.0]);
+        spec.range = range;
+        spec.stage.linear = vec![0.25];
+        assert_eq!(stream(&spec, &[10.0]), [expected]);
+    }
+}
+
+#[test]
+fn a_bad_sample_is_flagged_as_long_as_it_is_felt() {
+    let spec =
+        linear(vec![average(0.25)], vec![Feature { low: -1e9, high: 1e9, ..plain(0, 0) }], vec![0.0, 1.0]);
+    let bytes = flash(&spec);
+    let model = Model::parse(bytes.bytes()).unwrap();
+    // 3 is just out of range; 1000 is seven doublings beyond 4, the largest that counts is 2^40: a tenth longer for each.
+    for (bad, flagged) in [(3.0, 25), (f32::NAN, 25), (1000.0, 25 + 7 * 3), (f32::MAX, 25 + 38 * 3)] {
+        let mut state = Room::new(&model).unwrap();
+        state.prime(&model, &[0.5; 10]).unwrap();
+        let mut count = 0;
+        for t in 0..200 {
+            let output = push(&model, &mut state, &[if t == 0 { bad } else { 0.5 }]).output().unwrap();
+            assert!(output.y[0].is_finite());
+            assert_eq!(output.flags.out_of_range || output.flags.held, t == 0);
+            count += usize::from(output.flags.any());
+            assert!(output.flags.any() || (output.y[0] - 0.5).abs() < 0.01, "{bad} at {t}: {}", output.y[0]);
+        }
+        assert_eq!(count, flagged, "{bad}");
+    }
+}
+
+#[test]
+fn swap_keeps_filters_that_are_the_same_and_says_so() {
+    let spec = linear(vec![average(0.25)], vec![plain(0, 0)], vec![0.0, 1.0]);
+    let mut twice = spec.clone();
+    twice.heads[0].cores[0].data[1] = 2.0;
+    let mut slower = spec.clone();
+    slower.stage.sections = vec![average(0.125)];
+    let mut rescaled = spec.clone();
+    rescaled.inputs[0].gain = 2.0;
+    let files = [&spec, &twice, &slower, &rescaled].map(flash);
+    let models = files.each_ref().map(|file| Model::parse(file.bytes()).unwrap());
+    let warm = || {
+        let mut state = Room::new(&models[0]).unwrap();
+        state.prime(&models[0], &[0.5; 5]).unwrap();
+        state
+    };
+    let mut state = warm();
+    assert_eq!(state.swap(&models[1]), Ok(Swap::Kept));
+    assert_eq!(push(&models[1], &mut state, &[0.5]).output().unwrap().y, [1.0]);
+    for model in &models[2..] {
+        let mut state = warm();
+        assert_eq!(state.swap(model), Ok(Swap::Restarted));
+        assert_eq!(push(model, &mut state, &[0.5]), Step::Warming { remaining: 3 });
+    }
+}
+
+#[test]
+fn what_is_not_stable_not_there_or_out_of_order_is_refused() {
+    let good = || staged(3, 2, 1, 2);
+    let refuse = |change: &dyn Fn(&mut ModelSpec)| {
+        let mut spec = good();
+        change(&mut spec);
+        spec.to_bytes().unwrap_err()
+    };
+    let refused = |change: &dyn Fn(&mut ModelSpec)| match refuse(change) {
+        BuildError::Refused(error) => error,
+        other => panic!("{other}"),
+    };
+    let set = |k: usize, filter: Filter| move |s: &mut ModelSpec| s.stage.sections[k].filter = filter;
+    for alpha in [0.0, -0.1, 1.1, f32::NAN] {
+        assert!(matches!(refused(&set(0, Filter::Average { alpha })), ParseError::Section { run: 0 }));
+    }
+    for pole in [[0.8, 0.6], [1.0, 0.5], [0.5, 0.0], [f32::NAN, 0.1]] {
+        let filter = Filter::Resonator(Resonator { pole, outputs: [1.0; 3], all_pass: [1.0; 3] });
+        assert!(matches!(refused(&set(4, filter)), ParseError::Section { .. }), "{pole:?}");
+    }
+    let last = good().stage.features.len() - 1;
+    for nodes in [vec![0.0], vec![0.0, 0.0], vec![1.0, 0.0], vec![f32::MIN, f32::MAX]] {
+        let error = refused(&|s: &mut ModelSpec| {
+            // As many rows as before, so that the cores still fit.
+            let rows = s.stage.features[last].rows();
+            let mut other = nodes.clone();
+            other.resize(rows, other[0]);
+            s.stage.features[last].nodes = other;
+        });
+        assert!(matches!(error, ParseError::Nodes { .. }), "{error}");
+    }
+    assert!(matches!(refused(&|s| s.stage.features[0].low = 2.0), ParseError::Feature { feature: 0 }));
+    let other_input = |s: &mut ModelSpec| {
+        s.stage.features[0].plus = Signal::Lag { input: 0, lag: 0 };
+        s.stage.features[0].minus = Some(Signal::Section { section: 1, output: 0 });
+    };
+    assert!(matches!(refused(&other_input), ParseError::Feature { feature: 0 }));
+    assert!(matches!(refused(&|s| s.heads[0].inputs = vec![0]), ParseError::HeadFeature { head: 0, .. }));
+    assert!(matches!(
+        refuse(&|s| s.stage.sections[0].source = Source::Section(0)),
+        BuildError::Source { what: "section", index: 0 }
+    ));
+    assert!(matches!(
+        refuse(&|s| s.stage.features[0].plus = Signal::Section { section: 0, output: 1 }),
+        BuildError::Source { what: "feature", index: 0 }
+    ));
+    assert!(matches!(
+        refuse(&|s| s.stage.features[0].plus = Signal::Lag { input: 0, lag: 2 }),
+        BuildError::Source { .. }
+    ));
+    assert!(matches!(refuse(&|s| s.stage.features.reverse()), BuildError::FeatureOrder { .. }));
+    assert!(matches!(refuse(&|s| s.stage.linear = vec![1.0]), BuildError::Linear { found: 1, .. }));
+}
