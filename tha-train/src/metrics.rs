@@ -87,9 +87,7 @@ impl Metrics {
             outputs,
         }
     }
-}
 
-impl Metrics {
     /// Which outputs the means of NRMSE and R2 leave out, where they leave any out.
     pub fn left_out(&self) -> Option<String> {
         (!self.without_nrmse.is_empty()).then(|| {

@@ -56,9 +56,9 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     }
     let data = read(&args.data, &full.columns(true))?;
     data.check_memory(full.spec().settled())?;
-    let progress = Status::new(args.speech, data.warnings());
+    let status = Status::new(args.speech, data.warnings());
     let pair = Pair::from_models(&full, &ensemble, &data)?;
-    progress.now(|| format!("analysing {}", count(pair.heads.len(), "head")));
+    status.now(|| format!("analysing {}", count(pair.heads.len(), "head")));
     let options = AnalysisParams {
         measure_zero: args.measure_zero as usize,
         seed: args.seed,
@@ -66,13 +66,13 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     };
     let analysis = analysis::analyze(&pair, &options);
     if let Some(path) = &args.report {
-        progress.now(|| "writing the report".into());
+        status.now(|| "writing the report".into());
         let page = page(args, &full, &ensemble, &data, &analysis)?;
         let mut staging = Staging::among_others(args.replace.force);
         staging.write(path, |to| to.write_all(page.as_bytes()))?;
         staging.commit()?;
     }
-    progress.done();
+    status.done();
     summary(speech, &analysis, || words(&analysis));
     match analysis.failures() {
         failures if failures.is_empty() => Ok(()),

@@ -111,8 +111,8 @@ impl ValidationArgs {
         warnings
     }
 
-    /// The judge, with the data that [`ValidationArgs::read`] gave.
-    pub fn judge<'a>(&self, validation: Option<&'a Dataset>) -> Validation<'a> {
+    /// What is meant, with the data that [`ValidationArgs::read`] gave.
+    pub fn meant<'a>(&self, validation: Option<&'a Dataset>) -> Validation<'a> {
         match (validation, self.folds) {
             (Some(data), _) => Validation::Data(data),
             (None, Some(count)) => Validation::Folds(count),

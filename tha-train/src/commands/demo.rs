@@ -83,7 +83,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let start = Instant::now();
     args.threads.apply();
     output::check_folder(&args.out, &FILES, args.replace.force)?;
-    let progress = Status::new(args.speech, Vec::new());
+    let status = Status::new(args.speech, Vec::new());
     let data = synth::generate(&synth::SynthParams {
         channels: CHANNELS,
         outputs: 2,
@@ -92,11 +92,11 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         seed: args.seed,
         ..synth::SynthParams::new(Kind::Array)
     })?;
-    let mut candidates = fit_all(args.seed, &data, &progress)?;
-    analyze(&mut candidates, &data.test, &progress)?;
+    let mut candidates = fit_all(args.seed, &data, &status)?;
+    analyze(&mut candidates, &data.test, &status)?;
     let best = best(&candidates);
     let chosen = &candidates[best];
-    progress.now(|| format!("streaming {} through tha-core", chosen.name));
+    status.now(|| format!("streaming {} through tha-core", chosen.name));
     let stream = stream::stream(&chosen.model, &data.test)?;
     let expected = data.test.scored_rows(chosen.model.spec().settled()).len();
     if !stream.ok(expected) {
@@ -104,7 +104,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     }
 
     let files = write(args, &data, &candidates, best)?;
-    progress.done();
+    status.done();
     let commands = Commands::of_this_process();
     let report = Report {
         models: candidates.iter().map(Line::from).collect(),
@@ -130,7 +130,7 @@ fn neighbours() -> Vec<Vec<usize>> {
 }
 
 /// The full model, and three ensembles of heads that see neighbours.
-fn fit_all(seed: u64, data: &Synthetic, progress: &Status) -> Result<Vec<Candidate>, CliError> {
+fn fit_all(seed: u64, data: &Synthetic, status: &Status) -> Result<Vec<Candidate>, CliError> {
     let params = FitParams::new().memory(4).degree(3).seed(seed).range(RangePolicy::Clamp);
     let ways = [
         ("full", None),
@@ -141,7 +141,7 @@ fn fit_all(seed: u64, data: &Synthetic, progress: &Status) -> Result<Vec<Candida
     let mut candidates = Vec::new();
     for (name, combine) in ways {
         let clock = Instant::now();
-        let watch = Watch { name, ..Watch::new(progress) };
+        let watch = Watch { name, ..Watch::new(status) };
         let params = match combine {
             None => params.clone().restarts(2),
             Some(combine) => {
@@ -164,10 +164,10 @@ fn fit_all(seed: u64, data: &Synthetic, progress: &Status) -> Result<Vec<Candida
 }
 
 /// Compares every ensemble with the full model, which is the first.
-fn analyze(candidates: &mut [Candidate], data: &Dataset, progress: &Status) -> Result<(), CliError> {
+fn analyze(candidates: &mut [Candidate], data: &Dataset, status: &Status) -> Result<(), CliError> {
     let Some((full, ensembles)) = candidates.split_first_mut() else { return Ok(()) };
     for ensemble in ensembles {
-        progress.now(|| format!("analysing {}", ensemble.name));
+        status.now(|| format!("analysing {}", ensemble.name));
         let pair = Pair::from_models(&full.model, &ensemble.model, data)?;
         let analysis = analysis::analyze(&pair, &analysis::AnalysisParams::default());
         if !analysis.failures().is_empty() {

@@ -32,9 +32,9 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     data.check_memory(model.spec().settled())?;
     let out_of_range = model.out_of_range(&data);
     let warnings = [data.warnings(), out_of_range_in_words(&data.origin, &out_of_range)].concat();
-    let progress = Status::new(args.speech, warnings);
+    let status = Status::new(args.speech, warnings);
     let metrics = model.evaluate(&data);
-    progress.done();
+    status.done();
     let report = Report { metrics: &metrics, out_of_range: &out_of_range };
     result(args.speech.json, &report, || words(&metrics));
     Ok(())

@@ -56,7 +56,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "N")]
     restarts: Option<usize>,
     #[command(flatten)]
-    judge: ValidationArgs,
+    validation: ValidationArgs,
     /// Train an ensemble of this many heads, each on a subset of the inputs (Tensor Head Averaging). Without it, one
     /// head on all inputs: the full model.
     #[arg(long, value_name = "K")]
@@ -150,7 +150,7 @@ impl Args {
             .ridge(self.ridge)
             .decay(self.decay)
             .restarts(self.restarts)
-            .validation(self.judge.judge(None))
+            .validation(self.validation.meant(None))
             .refit(!self.no_refit)
             .range(self.range)
             .seed(self.seed)
@@ -170,7 +170,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     args.params().check_values()?;
     let speech = beside(args.speech, [&args.out].into_iter().chain(&args.report))?;
     for (path, kind) in [(Some(&args.out), Kind::Model), (args.report.as_ref(), Kind::Text)] {
-        let read = args.data.files().chain(args.judge.val.as_deref());
+        let read = args.data.files().chain(args.validation.val.as_deref());
         path.map_or(Ok(()), |path| output::check(path, kind, args.replace.force, read))?;
     }
     if args.report.as_ref().is_some_and(|report| output::same(report, &args.out)) {
@@ -178,12 +178,12 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         return Err(CliError::Usage(format!("--report: {name} is where the model goes; give another name")));
     }
     let data = read(&args.data, &args.columns.columns())?;
-    let validation = args.judge.read(&data)?;
+    let validation = args.validation.read(&data)?;
     let subsets = args.subsets.as_ref().map(|text| strategy(text, &data.inputs)).transpose()?;
-    let params = args.params().subsets(subsets).validation(args.judge.judge(validation.as_ref()));
+    let params = args.params().subsets(subsets).validation(args.validation.meant(validation.as_ref()));
     let params = params.check(&data)?;
 
-    let status = Status::new(args.speech, args.judge.warnings(&data, validation.as_ref()));
+    let status = Status::new(args.speech, args.validation.warnings(&data, validation.as_ref()));
     let watch = Watch::new(&status);
     let mut outcome = params.fit(&data, &watch)?;
     outcome.ensemble = outcome.ensemble.map(in_flags);

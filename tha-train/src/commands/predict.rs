@@ -43,7 +43,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     data.check_memory(model.spec().settled())?;
     let out_of_range = model.out_of_range(&data);
     let warnings = [data.warnings(), out_of_range_in_words(&data.origin, &out_of_range)].concat();
-    let progress = Status::new(args.speech, warnings);
+    let status = Status::new(args.speech, warnings);
 
     let rows = data.scored_rows(model.spec().settled());
     let prediction = model.predict(&data, &rows);
@@ -65,7 +65,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     go_on()?;
     written?;
     staging.commit()?;
-    progress.done();
+    status.done();
     let out = args.out.display().to_string();
     let object = json!({
         "out": out,

@@ -34,7 +34,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "DIR", default_value = "tune")]
     pub out: PathBuf,
     #[command(flatten)]
-    pub judge: ValidationArgs,
+    pub validation: ValidationArgs,
     /// Stop after this time, with what there is [default: 10, or no limit with --trials].
     #[arg(long, value_name = "T")]
     minutes: Option<f64>,
@@ -96,8 +96,8 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let files = [("front.json", Kind::Text), ("front.svg", Kind::Text)];
     output::check_folder(&args.out, &files, args.replace.force)?;
     let data = read(&args.data, &args.columns.columns())?;
-    let validation = args.judge.read(&data)?;
-    let status = Status::new(args.speech, args.judge.warnings(&data, validation.as_ref()));
+    let validation = args.validation.read(&data)?;
+    let status = Status::new(args.speech, args.validation.warnings(&data, validation.as_ref()));
     let deadline = limit.and_then(|limit| start.checked_add(limit));
     let watch = Watch { deadline, ..Watch::new(&status) };
     interrupt::wait_for_me();
@@ -111,7 +111,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         .budget_macs(args.budget_macs)
         .seed(args.seed)
         .checkpoint(args.out.join("trials"))
-        .validation(args.judge.judge(validation.as_ref()));
+        .validation(args.validation.meant(validation.as_ref()));
     let tuning = params.check(&data)?.tune(&data, &watch)?;
 
     let found = Found::new(args, &tuning);

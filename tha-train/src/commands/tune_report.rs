@@ -121,9 +121,9 @@ fn command(args: &Args, setting: &Setting) -> String {
     option("--y", args.data.y.as_ref().map(path));
     option("--inputs", (!args.columns.inputs.is_empty()).then(|| args.columns.inputs.join(",").into()));
     option("--outputs", (!args.columns.outputs.is_empty()).then(|| args.columns.outputs.join(",").into()));
-    option("--val", args.judge.val.as_ref().map(path));
-    option("--val-fraction", args.judge.val_fraction.map(|fraction| fraction.to_string().into()));
-    option("--folds", args.judge.folds.map(|folds| folds.to_string().into()));
+    option("--val", args.validation.val.as_ref().map(path));
+    option("--val-fraction", args.validation.val_fraction.map(|fraction| fraction.to_string().into()));
+    option("--folds", args.validation.folds.map(|folds| folds.to_string().into()));
     option("--seed", (args.seed != 0).then(|| args.seed.to_string().into()));
     if setting.heads.is_some() {
         option("--budget-flash", args.budget_flash.map(|budget| budget.to_string().into()));
@@ -181,7 +181,7 @@ pub(super) fn words(args: &Args, tuning: &Tuning, report: &Report<'_>) -> String
         text += &format!(
             "recommended: {}, the smallest within 5 % of the least error on the held-out samples; {}\n",
             k + 1,
-            match args.judge.folds {
+            match args.validation.folds {
                 None => "NRMSE is on others, which chose nothing",
                 Some(_) =>
                     "with --folds every sample helped to compare settings: judge the model on another file",

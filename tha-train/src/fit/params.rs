@@ -1,30 +1,4 @@
-//! How to fit.
-//!
-//! | Name | Default | Range |
-//! |---|---|---|
-//! | `memory` | 5 | 1 to 65535 samples |
-//! | `degree` | 3 | 1 to 32 |
-//! | `max_rank` | 4 | 1 to 1024 |
-//! | `tolerance` | 1e-6 | 0 to below 1 |
-//! | `solver` | ladder | ladder, mvmals, als, direct |
-//! | `ridge` | auto | auto, or at least 0 |
-//! | `decay` | auto | auto, none, or above 0 samples |
-//! | `restarts` | 12; 1 for heads | 1 to 1024 |
-//! | `validation` | the last 0.2 of each record | a part between 0 and 1, other data, or 2 to 1000 folds |
-//! | `refit` | true | |
-//! | `range` | pass | pass, clamp |
-//! | `seed` | 0 | |
-//!
-//! With `heads` or `subsets` the model is an ensemble, else one head on all inputs:
-//!
-//! | Name | Default | Range |
-//! |---|---|---|
-//! | `heads` | as the subsets say | 1 to 65535 |
-//! | `subset_size` | 4, or all inputs if fewer | 1 to all inputs |
-//! | `subsets` | random | random, weighted, covering, adaptive, per output, given |
-//! | `combine` | average; additive for per output | average, stack, additive |
-//! | `checkpoint` | none | a folder |
-//! | `budget_flash`, `budget_macs` | none | bytes, multiply-accumulates per sample |
+//! How to fit: parameters, their defaults, and what cannot work with some data.
 
 use super::valid::ValidFitParams;
 use super::{FitError, Validation};
@@ -35,6 +9,32 @@ use std::path::PathBuf;
 use tha_core::RangePolicy;
 
 /// How to fit: every parameter has a default, [`FitParams::check`] says what cannot work with some data.
+///
+/// | Name | Default | Range |
+/// |---|---|---|
+/// | `memory` | 5 | 1 to 65535 samples |
+/// | `degree` | 3 | 1 to 32 |
+/// | `max_rank` | 4 | 1 to 1024 |
+/// | `tolerance` | 1e-6 | 0 to below 1 |
+/// | `solver` | ladder | ladder, mvmals, als, direct |
+/// | `ridge` | auto | auto, or at least 0 |
+/// | `decay` | auto | auto, none, or above 0 samples |
+/// | `restarts` | 12; 1 for heads | 1 to 1024 |
+/// | `validation` | the last 0.2 of each record | a part between 0 and 1, other data, or 2 to 1000 folds |
+/// | `refit` | true | |
+/// | `range` | pass | pass, clamp |
+/// | `seed` | 0 | |
+///
+/// With `heads` or `subsets` the model is an ensemble, else one head on all inputs:
+///
+/// | Name | Default | Range |
+/// |---|---|---|
+/// | `heads` | as the subsets say | 1 to 65535 |
+/// | `subset_size` | 4, or all inputs if fewer | 1 to all inputs |
+/// | `subsets` | random | random, weighted, covering, adaptive, per output, given |
+/// | `combine` | average; additive for per output | average, stack, additive |
+/// | `checkpoint` | none | a folder |
+/// | `budget_flash`, `budget_macs` | none | bytes, multiply-accumulates per sample |
 ///
 /// ```
 /// use tha_train::{Combine, FitParams, Silent, SynthKind, SynthParams, generate};
@@ -82,7 +82,7 @@ impl Default for FitParams<'_> {
     }
 }
 
-/// A method per parameter, which gives it a value.
+/// A method per parameter, which gives it a value: `= memory` sets `self.memory`, `solve. = degree` sets `self.solve.degree`.
 macro_rules! setters {
     ($($(#[$doc:meta])* $($part:ident.)* = $name:ident: $type:ty;)*) => {$(
         $(#[$doc])*

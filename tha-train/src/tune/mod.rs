@@ -27,6 +27,18 @@ use std::path::PathBuf;
 
 /// Where the search may go, and how far.
 ///
+/// | Name | Default | Range |
+/// |---|---|---|
+/// | `max_memory` | 32, or an eighth of the shortest record | 1 to 65535 samples |
+/// | `max_degree` | 3 | 1 to 32 |
+/// | `max_rank` | 4 | 1 to 1024 |
+/// | `max_heads` | 128 | 0 for full models only |
+/// | `trials` | none | at least 1 |
+/// | `budget_flash`, `budget_macs` | none | bytes, multiply-accumulates per sample |
+/// | `checkpoint` | none | a folder |
+/// | `validation` | the last 0.2 of each record | as in [`FitParams`](crate::FitParams) |
+/// | `seed` | 0 | |
+///
 /// ```
 /// use tha_train::{Silent, SynthKind, SynthParams, TuneParams, generate};
 ///
