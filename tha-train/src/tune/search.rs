@@ -1,232 +1,357 @@
-//! Successive halving: waves of settings up the rungs, decided by results alone.
+//! The search: which settings are fitted next, decided by results alone.
+//!
+//! 1. Full models at the largest rank. For every degree memories by doubling: all of them for linear models, which are cheap, for
+//!    others until a doubling beyond what linear models want gains nothing. Then those between the last memory that is
+//!    clearly worse and the first that is level with the best.
+//! 2. Smaller ranks for what is on a front.
+//! 3. Ensembles for the memory and degree of the best.
 
-use super::front::{self, Axis, Size};
-use super::pool::Pool;
-use super::rung::{self, LAST, RUNGS};
-use super::{Point, Setting, Trial, TuneParams, Tuning};
+use super::front::{front, recommended};
+use super::{Candidate, Figures, Heads, Settings, TuneParams, Tuning};
 use crate::checkpoint::{self, Checkpoint};
 use crate::data::Dataset;
-use crate::fit::{FitError, Validation};
+use crate::ensemble::Combine;
+use crate::fit::FitError;
 use crate::progress::{Event, Progress};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Settings that are compared with each other before anything else is tried.
-const WAVE: usize = 12;
-/// At least one of so many goes on to the next rung.
-const ETA: usize = 3;
-/// Relative differences of the error below this are chance on the first rungs.
+/// Memories between which nothing is missed by much; beyond the last they grow by half.
+const MEMORIES: [usize; 20] = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 96, 128, 192, 256];
+/// Largest memory unless told: beyond it a model is large and slow to fit.
+const USUAL_MEMORY: usize = 32;
+/// The shortest record has at least so many times the memory, unless told.
+const WINDOWS: usize = 8;
+/// Relative differences of the error below this are chance.
 const CHANCE: f64 = 0.01;
-/// Every so many waves one of ensembles.
-const ENSEMBLES_EVERY: usize = 3;
+/// Above this error nothing is explained yet, and a longer memory may be what is missing, whatever the last doubling gained.
+const UNEXPLAINED: f64 = 0.9;
+/// Fewer inputs than this need no ensemble.
+const MANY_INPUTS: usize = 5;
+/// Inputs of a head.
+const SUBSET_SIZES: [usize; 3] = [2, 4, 8];
+/// How often every input is to be seen by some head.
+const COVERAGE: [usize; 2] = [2, 6];
+/// Pairs of memory and degree for which ensembles are tried.
+const PAIRS: usize = 2;
+/// Fits between two looks at the results; not the number of threads, so that it decides nothing.
+const BATCH: usize = 8;
 
 /// A search under way.
 pub(super) struct Search<'a> {
     data: &'a Dataset,
-    judge: Validation<'a>,
     options: &'a TuneParams<'a>,
     progress: &'a dyn Progress,
     checkpoint: Option<Checkpoint<'a>>,
-    pool: Pool<'a>,
-    /// What was tried on each rung, in order; `None` where the fit failed.
-    rungs: [Vec<(Setting, Option<Trial>)>; RUNGS],
-    fits: usize,
-    failures: Vec<(Setting, FitError)>,
+    memories: Vec<usize>,
+    /// What was fitted, in order; `None` where that failed.
+    tried: Vec<(Settings, Option<Figures>)>,
+    failures: Vec<(Settings, FitError)>,
 }
 
 impl<'a> Search<'a> {
     pub(super) fn new(
         data: &'a Dataset,
-        judge: Validation<'a>,
         options: &'a TuneParams<'a>,
         progress: &'a dyn Progress,
         checkpoint: Option<Checkpoint<'a>>,
     ) -> Self {
-        let pool = Pool::new(data, judge, options);
-        Self {
-            data,
-            judge,
-            options,
-            progress,
-            checkpoint,
-            pool,
-            rungs: Default::default(),
-            fits: 0,
-            failures: Vec::new(),
-        }
+        let shortest = data.records.iter().map(|record| record.rows.len()).min().unwrap_or(0);
+        let limit = options.max_memory.unwrap_or_else(|| USUAL_MEMORY.min(shortest / WINDOWS).max(1));
+        let longer = std::iter::successors(Some(384), |memory| Some(memory + memory / 2));
+        let memories = MEMORIES.into_iter().chain(longer).take_while(|&memory| memory < limit);
+        let memories = memories.chain([limit]).collect();
+        let (tried, failures) = (Vec::new(), Vec::new());
+        Self { data, options, progress, checkpoint, memories, tried, failures }
     }
 
-    /// Wave after wave, until nothing is left or the search is to end.
+    /// Batch after batch, until nothing is left or the search is to end.
     pub(super) fn run(mut self) -> Result<Tuning, FitError> {
         let mut complete = true;
-        for number in 1.. {
-            let wave = self.wave(number);
-            if wave.is_empty() {
-                break;
-            }
-            if !self.climb(wave)? {
-                complete = false;
-                break;
-            }
+        while complete {
+            let stage = self.stages().into_iter().find(|stage| !stage.is_empty());
+            let Some(mut next) = stage else { break };
+            next.truncate(BATCH);
+            complete = self.fit(&next)?;
         }
-        if self.rungs.iter().flatten().all(|(_, trial)| trial.is_none()) && !self.failures.is_empty() {
-            // Nothing worked: the cheapest setting says why.
+        if self.tried.iter().all(|(_, figures)| figures.is_none()) && !self.failures.is_empty() {
+            // Nothing worked: the cheapest settings say why.
             return Err(self.failures.swap_remove(0).1);
         }
         Ok(self.result(complete))
     }
 
-    /// The settings of the next wave; none when nothing is left.
-    fn wave(&self, number: usize) -> Vec<Setting> {
-        let full = self.pool.full(&self.rungs[0]);
-        let ensembles = || self.pool.ensembles(&self.best(), &self.rungs[0]);
-        let mut wave =
-            if number.is_multiple_of(ENSEMBLES_EVERY) || full.is_empty() { ensembles() } else { Vec::new() };
-        if wave.is_empty() {
-            wave = full;
-        }
-        wave.truncate(WAVE);
-        wave
+    /// What each stage would fit next after what is known, cheap settings first.
+    fn stages(&self) -> [Vec<Settings>; 3] {
+        let (inputs, outputs) = (self.data.inputs.len(), self.data.outputs.len());
+        [self.memories(), self.smaller_ranks(), self.ensembles()].map(|mut stage| {
+            stage.retain(|settings| !self.tried.iter().any(|(other, _)| other == settings));
+            stage.sort_by(|a, b| a.work(inputs, outputs).total_cmp(&b.work(inputs, outputs)));
+            stage
+        })
     }
 
-    /// Settings that have not come to their end, cheap ones first.
-    fn rest(&self) -> Vec<Setting> {
-        let mut rest = self.pool.full(&self.rungs[0]);
-        rest.extend(self.pool.ensembles(&self.best(), &self.rungs[0]));
-        rest
-    }
-
-    /// What was fitted on all of the data, by rising error.
-    fn best(&self) -> Vec<&Setting> {
-        let mut done: Vec<(&Setting, f64)> =
-            self.rungs[LAST].iter().filter_map(|(s, trial)| Some((s, trial.as_ref()?.held_out))).collect();
-        done.sort_by(|a, b| a.1.total_cmp(&b.1));
-        done.into_iter().map(|(setting, _)| setting).collect()
-    }
-
-    /// Takes a wave up the rungs; false when the search is to end.
-    fn climb(&mut self, mut wave: Vec<Setting>) -> Result<bool, FitError> {
-        for rung in 0..RUNGS {
-            if !self.fit(&wave, rung)? {
-                return Ok(false);
+    fn memories(&self) -> Vec<Settings> {
+        let mut next = Vec::new();
+        // The memory that linear models want.
+        let mut linear = 0;
+        for degree in 1..=self.options.max_degree {
+            let full = |&memory: &usize| {
+                let max_rank = self.largest_rank(memory, degree)?;
+                Some(Settings { memory, degree, max_rank, heads: None })
+            };
+            let all: Vec<Settings> = self.memories.iter().filter_map(full).collect();
+            let error = |settings: &Settings| {
+                let tried = self.tried.iter().find(|(other, _)| other == settings);
+                tried.map(|(_, figures)| figures.as_ref().map_or(f64::INFINITY, |figures| figures.held_out))
+            };
+            let known: Vec<(usize, f64)> =
+                all.iter().enumerate().filter_map(|(k, settings)| Some((k, error(settings)?))).collect();
+            let least = known.iter().map(|known| known.1).fold(f64::INFINITY, f64::min);
+            let level = known.iter().position(|known| known.1 <= (1.0 + CHANCE) * least);
+            let level_memory = level.map_or(0, |level| all[known[level].0].memory);
+            if degree == 1 {
+                linear = level_memory;
             }
-            wave = self.promoted(&wave, rung);
+            let enough = (degree > 1 && least < UNEXPLAINED).then_some(linear.max(2 * level_memory));
+            let last = all.last().map_or(0, |settings| settings.memory);
+            let doubling = all.iter().filter(|s| s.memory.is_power_of_two() || s.memory == last);
+            let wanted = doubling.filter(|s| enough.is_none_or(|enough| s.memory <= enough));
+            let open: Vec<Settings> = wanted.filter(|s| error(s).is_none()).take(2).cloned().collect();
+            if let (true, Some(level)) = (open.is_empty(), level) {
+                // Between the memory before and this one.
+                let from = if level == 0 { 0 } else { known[level - 1].0 + 1 };
+                next.extend(all[from..known[level].0].get((known[level].0 - from) / 2).cloned());
+            }
+            next.extend(open);
         }
-        Ok(true)
+        next
     }
 
-    /// Fits settings on a rung; false when the search is to end before all are done.
-    fn fit(&mut self, wave: &[Setting], rung: usize) -> Result<bool, FitError> {
-        let left = self.options.trials.map_or(usize::MAX, |trials| trials - self.fits);
-        let taken = &wave[..wave.len().min(left)];
-        let counter = AtomicUsize::new(self.fits);
-        let one = |setting: &Setting| -> Option<Result<Trial, FitError>> {
-            let stage = format!("{}-rung{rung}", setting.key());
-            let result = checkpoint::keep(self.checkpoint.as_ref(), &stage, &(), || {
+    fn smaller_ranks(&self) -> Vec<Settings> {
+        let full: Vec<(&Settings, &Figures)> =
+            self.fitted().filter(|(settings, _)| settings.heads.is_none()).collect();
+        let on = |size: &dyn Fn(&Figures) -> usize| {
+            front(&full.iter().map(|(_, figures)| (figures.held_out, size(figures))).collect::<Vec<_>>())
+        };
+        let fronts = [on(&|figures| figures.flash_bytes), on(&|figures| figures.macs_per_sample)];
+        let chosen = full.iter().enumerate().filter(|(k, _)| fronts[0][*k] || fronts[1][*k]);
+        chosen
+            .flat_map(|(_, &(settings, figures))| {
+                // A fit may not use the rank it has; a linear model has none.
+                let ranks = if settings.degree > 1 { 1..figures.rank() } else { 1..1 };
+                ranks.map(|max_rank| Settings { max_rank, ..settings.clone() })
+            })
+            .collect()
+    }
+
+    fn ensembles(&self) -> Vec<Settings> {
+        let inputs = self.data.inputs.len();
+        let mut bases: Vec<(&Settings, &Figures)> =
+            self.fitted().filter(|(settings, _)| settings.heads.is_none() && settings.degree > 1).collect();
+        bases.sort_by(|a, b| a.1.held_out.total_cmp(&b.1.held_out));
+        let mut pairs: Vec<(usize, usize)> = Vec::new();
+        for (base, _) in bases.into_iter().filter(|_| inputs >= MANY_INPUTS) {
+            if !pairs.contains(&(base.memory, base.degree)) && pairs.len() < PAIRS {
+                pairs.push((base.memory, base.degree));
+            }
+        }
+        let mut list = Vec::new();
+        for ((memory, degree), &subset_size) in
+            pairs.iter().flat_map(|&pair| SUBSET_SIZES.iter().map(move |size| (pair, size)))
+        {
+            let counts = COVERAGE.map(|times| Some((times * inputs).div_ceil(subset_size)));
+            let random = counts.into_iter().flat_map(|count| {
+                [Combine::Average, Combine::Stack, Combine::Additive].map(|combine| (count, combine))
+            });
+            for (count, combine) in random.chain([(None, Combine::Additive)]) {
+                let heads = Heads { count, subset_size, combine };
+                let few =
+                    subset_size < inputs && heads.expected(inputs, degree) <= self.options.max_heads as f64;
+                let heads = Some(heads);
+                let settings = Settings { memory, degree, max_rank: self.options.max_rank, heads };
+                if few && self.fits(settings.parameters(subset_size, self.data.outputs.len(), 1)) {
+                    list.push(settings);
+                }
+            }
+        }
+        list
+    }
+
+    /// The largest rank at which a full model keeps the budgets, if there is one.
+    fn largest_rank(&self, memory: usize, degree: usize) -> Option<usize> {
+        let settings = Settings { memory, degree, max_rank: 1, heads: None };
+        let size = |rank: usize| settings.parameters(self.data.inputs.len(), self.data.outputs.len(), rank);
+        (1..=if degree == 1 { 1 } else { self.options.max_rank }).rfind(|&rank| self.fits(size(rank)))
+    }
+
+    /// Can a model with so many coefficients keep the budgets?
+    fn fits(&self, parameters: usize) -> bool {
+        self.options.budget_macs.is_none_or(|budget| parameters <= budget)
+            && self.options.budget_flash.is_none_or(|budget| 4 * parameters <= budget)
+    }
+
+    fn fitted(&self) -> impl Iterator<Item = (&Settings, &Figures)> {
+        self.tried.iter().filter_map(|(settings, figures)| Some((settings, figures.as_ref()?)))
+    }
+
+    /// Fits settings; false when the search is to end.
+    fn fit(&mut self, next: &[Settings]) -> Result<bool, FitError> {
+        let left = self.options.trials.map_or(usize::MAX, |trials| trials - self.tried.len());
+        let taken = &next[..next.len().min(left)];
+        let counter = AtomicUsize::new(self.tried.len());
+        let one = |settings: &Settings| -> Option<Result<Figures, FitError>> {
+            let result = checkpoint::keep(self.checkpoint.as_ref(), &settings.key(), &(), || {
                 if self.progress.stop() {
                     return Err(FitError::Stopped);
                 }
-                rung::run(self.data, self.judge, setting, rung, self.options, self.progress)
+                settings.fit(self.data, self.options, self.progress)
             });
             if matches!(result, Err(FitError::Stopped)) {
                 return None;
             }
             let done = 1 + counter.fetch_add(1, Ordering::Relaxed);
-            self.progress.report(&Event::Trial { done, setting, rung, of: RUNGS, result: result.as_ref() });
+            self.progress.report(&Event::Trial { done, settings, result: result.as_ref() });
             Some(result)
         };
         let results: Vec<_> = taken.par_iter().with_max_len(1).map(one).collect();
-        let mut all = taken.len() == wave.len();
-        for (setting, result) in taken.iter().zip(results) {
-            let trial = match result {
+        let mut all = taken.len() == next.len();
+        for (settings, result) in taken.iter().zip(results) {
+            let figures = match result {
                 None => {
                     all = false;
                     continue;
                 }
                 Some(Err(error @ FitError::Checkpoint { .. })) => return Err(error),
                 Some(Err(error)) => {
-                    self.failures.push((setting.clone(), error));
+                    self.failures.push((settings.clone(), error));
                     None
                 }
-                Some(Ok(trial)) => Some(trial),
+                Some(Ok(figures)) => Some(figures),
             };
-            self.fits += 1;
-            self.rungs[rung].push((setting.clone(), trial));
+            self.tried.push((settings.clone(), figures));
         }
         Ok(all)
     }
 
-    /// Of a wave, what goes on from a rung: the front of all that was tried there, and what is next to it where that is
-    /// less than one of [`ETA`].
-    fn promoted(&self, wave: &[Setting], rung: usize) -> Vec<Setting> {
-        let mut left: Vec<(&Setting, Size)> = self.rungs[rung]
-            .iter()
-            .filter_map(|(setting, trial)| Some((setting, trial.as_ref()?.size())))
-            .filter(|(_, size)| self.keeps_budgets(size))
-            .collect();
-        let mut promoted = Vec::new();
-        for layer in 0..2 {
-            let sizes: Vec<Size> = left.iter().map(|(_, size)| *size).collect();
-            let front = front::front(&sizes, Axis::Both, CHANCE);
-            let mut next: Vec<(&Setting, Size)> =
-                front.iter().map(|&k| left[k]).filter(|(setting, _)| wave.contains(setting)).collect();
-            if layer > 0 {
-                next.sort_by(|a, b| a.1.error.total_cmp(&b.1.error));
-                next.truncate(wave.len().div_ceil(ETA).saturating_sub(promoted.len()));
-            }
-            promoted.extend(next.into_iter().map(|(setting, _)| setting.clone()));
-            left = left.into_iter().enumerate().filter(|(k, _)| !front.contains(k)).map(|(_, s)| s).collect();
-        }
-        promoted
-    }
-
-    fn keeps_budgets(&self, size: &Size) -> bool {
-        self.options.budget_flash.is_none_or(|budget| size.flash <= budget)
-            && self.options.budget_macs.is_none_or(|budget| size.macs <= budget)
-    }
-
     fn result(self, complete: bool) -> Tuning {
-        let untried = if complete { Vec::new() } else { self.rest() };
-        let mut done: Vec<(Setting, Trial)> = self.rungs[LAST]
-            .iter()
-            .filter_map(|(setting, trial)| Some((setting.clone(), trial.clone()?)))
-            .filter(|(_, trial)| self.keeps_budgets(&trial.size()))
-            .collect();
+        let untried = if complete { Vec::new() } else { self.stages().concat() };
+        let keeps = |figures: &Figures| {
+            self.options.budget_flash.is_none_or(|budget| figures.flash_bytes <= budget)
+                && self.options.budget_macs.is_none_or(|budget| figures.macs_per_sample <= budget)
+        };
+        let mut done: Vec<(&Settings, &Figures)> =
+            self.fitted().filter(|(_, figures)| keeps(figures)).collect();
         done.sort_by(|(_, a), (_, b)| {
             a.flash_bytes.cmp(&b.flash_bytes).then(a.held_out.total_cmp(&b.held_out))
         });
-        let sizes: Vec<Size> = done.iter().map(|(_, trial)| trial.size()).collect();
-        let (flash, macs) = (front::front(&sizes, Axis::Flash, 0.0), front::front(&sizes, Axis::Macs, 0.0));
-        let recommended = front::recommended(&sizes);
-        let best = (0..done.len()).min_by(|&a, &b| done[a].1.held_out.total_cmp(&done[b].1.held_out));
-        let hint = best.and_then(|best| hint(&done[best], &self.pool));
-        let point = |(k, (setting, trial))| Point {
-            setting,
-            trial,
-            on_flash_front: flash.contains(&k),
-            on_macs_front: macs.contains(&k),
+        let flash: Vec<_> = done.iter().map(|(_, f)| (f.held_out, f.flash_bytes)).collect();
+        let macs: Vec<_> = done.iter().map(|(_, f)| (f.held_out, f.macs_per_sample)).collect();
+        let (on_flash, on_macs, recommended) = (front(&flash), front(&macs), recommended(&flash));
+        let candidate = |(k, &(settings, figures)): (usize, &(&Settings, &Figures))| Candidate {
+            settings: settings.clone(),
+            figures: figures.clone(),
+            on_flash_front: on_flash[k],
+            on_macs_front: on_macs[k],
             recommended: recommended == Some(k),
         };
-        let points = done.into_iter().enumerate().map(point).collect();
-        let failures =
-            self.failures.into_iter().map(|(setting, error)| (setting, error.to_string())).collect();
-        Tuning { points, fits: self.fits, untried, complete, failures, hint }
+        let candidates = done.iter().enumerate().map(candidate).collect();
+        let best = done.iter().min_by(|a, b| a.1.held_out.total_cmp(&b.1.held_out));
+        let hint = best.and_then(|(settings, figures)| self.hint(settings, figures));
+        let fits = self.tried.len();
+        let failures = self.failures.iter().map(|(settings, error)| (settings.clone(), error.to_string()));
+        Tuning { candidates, fits, untried, complete, failures: failures.collect(), hint }
+    }
+
+    /// What to widen when the best model lies at a limit.
+    fn hint(&self, settings: &Settings, figures: &Figures) -> Option<String> {
+        let mut wider = Vec::new();
+        if self.memories.last() == Some(&settings.memory) {
+            wider.push(format!("`max_memory` {}", 2 * settings.memory));
+        }
+        if settings.degree == self.options.max_degree {
+            wider.push(format!("`max_degree` {}", settings.degree + 1));
+        }
+        if settings.degree > 1 && figures.rank() == self.options.max_rank {
+            wider.push(format!("`max_rank` {}", 2 * self.options.max_rank));
+        }
+        (!wider.is_empty())
+            .then(|| format!("the least error lies at a limit of the search; try {}", wider.join(" ")))
     }
 }
 
-/// What to widen when the best model lies at a limit.
-fn hint((setting, trial): &(Setting, Trial), pool: &Pool<'_>) -> Option<String> {
-    let options = pool.options;
-    let mut wider = Vec::new();
-    if pool.memories.last() == Some(&setting.memory) {
-        wider.push(format!("`max_memory` {}", 2 * setting.memory));
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::tests::counting;
+    use crate::progress::Silent;
+
+    /// Settings with the error and the rank of a made-up fit.
+    fn tried(settings: &Settings, held_out: f64, rank: usize) -> (Settings, Option<Figures>) {
+        let size = settings.parameters(2, 1, rank);
+        let (flash_bytes, macs_per_sample) = (4 * size, size);
+        let ranks = vec![rank; settings.degree - 1];
+        let (nrmse, relative_residual, heads) = (held_out, held_out, 1);
+        let figures =
+            Figures { held_out, nrmse, relative_residual, flash_bytes, macs_per_sample, heads, ranks };
+        (settings.clone(), Some(figures))
     }
-    if setting.degree == options.max_degree {
-        wider.push(format!("`max_degree` {}", setting.degree + 1));
+
+    #[test]
+    fn memories_double_and_are_halved() {
+        let options = TuneParams { max_degree: 2, max_memory: Some(40), ..TuneParams::default() };
+        let data = counting(&[1000]);
+        // Linear models explain nothing below a memory of 12, quadratic ones all from 5 on.
+        let error = |settings: &Settings| match (settings.degree, settings.memory) {
+            (1, 12..) | (2, 5..) => 0.1,
+            (2, 3..5) => 0.4,
+            _ => 0.95,
+        };
+        let mut search = Search::new(&data, &options, &Silent, None);
+        loop {
+            let next = search.stages()[0].clone();
+            if next.is_empty() {
+                break;
+            }
+            search.tried.extend(next.iter().map(|settings| tried(settings, error(settings), 1)));
+        }
+        let memories = |degree: usize| -> Vec<usize> {
+            search.tried.iter().filter(|(s, _)| s.degree == degree).map(|(s, _)| s.memory).collect()
+        };
+        assert_eq!(memories(1), [1, 2, 4, 8, 16, 32, 40, 12, 10]);
+        assert_eq!(memories(2), [1, 2, 4, 8, 16, 6, 5]);
+        let longest = TuneParams { max_memory: Some(700), ..TuneParams::default() };
+        let search = Search::new(&data, &longest, &Silent, None);
+        assert_eq!(search.memories[18..], [192, 256, 384, 576, 700]);
+        let usual = TuneParams::default();
+        let data = counting(&[100, 40]);
+        let search = Search::new(&data, &usual, &Silent, None);
+        assert_eq!(search.memories, [1, 2, 3, 4, 5], "an eighth of the shortest record");
     }
-    if setting.degree > 1 && trial.rank() == options.max_rank {
-        wider.push(format!("`max_rank` {}", 2 * options.max_rank));
+
+    #[test]
+    fn smaller_ranks_and_ensembles_follow_the_best() {
+        let data = counting(&[1000]);
+        let options = TuneParams { budget_macs: Some(60), ..TuneParams::default() };
+        let mut search = Search::new(&data, &options, &Silent, None);
+        // q = 7 of two inputs and one output: 14 per rank of degree 2.
+        assert_eq!(search.largest_rank(3, 2), Some(4));
+        assert_eq!(search.largest_rank(5, 2), Some(2));
+        let base = Settings { memory: 3, degree: 2, max_rank: 4, heads: None };
+        let worse = Settings { memory: 4, degree: 2, max_rank: 3, heads: None };
+        let linear = Settings { memory: 9, degree: 1, max_rank: 1, heads: None };
+        search.tried = vec![tried(&base, 0.1, 3), tried(&worse, 0.2, 3), tried(&linear, 0.3, 1)];
+        let ranks: Vec<_> = search.stages()[1].iter().map(|s| (s.memory, s.max_rank)).collect();
+        assert_eq!(ranks, [(3, 1), (3, 2)], "of what is on the front, below the rank it uses");
+        assert!(search.stages()[2].is_empty(), "two inputs need no ensemble");
+
+        let tried = search.tried.clone();
+        let inputs = (0..6).map(|k| format!("u{k}")).collect();
+        let (data, options) = (Dataset { inputs, ..data.clone() }, TuneParams::default());
+        let mut search = Search::new(&data, &options, &Silent, None);
+        search.tried = tried;
+        let ensembles = &search.stages()[2];
+        assert_eq!(ensembles.len(), 2 * 2 * (2 * 3 + 1), "two pairs, two sizes");
+        assert!(ensembles.iter().all(|settings| settings.degree == 2 && settings.max_rank == 4));
     }
-    (!wider.is_empty())
-        .then(|| format!("the least error lies at a limit of the search; try {}", wider.join(" ")))
 }
