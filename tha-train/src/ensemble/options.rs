@@ -6,7 +6,7 @@ use super::select::{Cost, Room};
 use super::subsets::{self, Strategy};
 use crate::checkpoint::{self, Identity};
 use crate::data::Dataset;
-use crate::fit::{self, FitError, Validation};
+use crate::fit::{self, FitError};
 use crate::host;
 use crate::solve;
 use rand::SeedableRng;
@@ -54,10 +54,6 @@ impl EnsembleParams {
     /// Refuses what cannot work with these data.
     pub(crate) fn check(&self, data: &Dataset, options: &fit::ValidFitParams) -> Result<(), FitError> {
         self.check_subsets(data)?;
-        if matches!(options.validation, Validation::Folds(_)) && self.adds() {
-            let reason = "additive heads are chosen on one validation part; leave out `folds`";
-            return Err(FitError::Combination(reason.into()));
-        }
         self.check_size(data, options)
     }
 
