@@ -1,12 +1,12 @@
-//! Additive heads: each is fitted to what the others leave, cyclically, until the validation residual stops falling;
-//! then all of them together take joint Gauss-Newton steps. The weights are 1.
+//! Additive heads: each is fitted to what the others leave, cyclically, until the residual on the last block stops
+//! falling; then all of them together, core after core. The weights are 1.
 //!
 //! Exact when every d-tuple of inputs lies inside some subset, where averaging only shrinks.
 
 use super::heads::{Failure, Material, head_options, sort_out};
 use super::joint::{Joint, LIMIT};
 use super::options::Plan;
-use super::select::Cost;
+use super::select::{Cost, NEGLIGIBLE};
 use super::{Chosen, EnsembleParams, Extra, cost, file_bytes, hint, metrics, relevance};
 use crate::checkpoint::{self, Checkpoint};
 use crate::data::Split;
@@ -28,13 +28,13 @@ const PATIENCE: usize = 4;
 
 /// Heads fitted to the first part of the samples, and how many joint steps over all of them followed.
 struct Added<'a> {
-    pub heads: Vec<ChosenHead>,
-    pub failures: Vec<Failure>,
-    pub joint_steps: usize,
+    heads: Vec<ChosenHead>,
+    failures: Vec<Failure>,
+    joint_steps: usize,
     /// The last block, which said when to stop.
-    pub held_out: Lagged<'a>,
+    held_out: Lagged<'a>,
     /// Relative residual there.
-    pub residual: f64,
+    residual: f64,
 }
 
 /// Additive heads.
@@ -73,7 +73,7 @@ pub(super) fn choose(
         |head: &ChosenHead| head.fit.train.evaluate(&added.held_out.of_inputs(&head.inputs)).norm_squared();
     let sizes: Vec<f64> = added.heads.iter().map(size).collect();
     let square = added.held_out.y.norm_squared();
-    let mut kept: Vec<usize> = (0..costs.len()).filter(|&k| sizes[k] > (1e-4_f64).powi(2) * square).collect();
+    let mut kept: Vec<usize> = (0..costs.len()).filter(|&k| sizes[k] > NEGLIGIBLE.powi(2) * square).collect();
     // The heads that say most for their cost.
     kept.sort_by(|&a, &b| {
         let value = |k: usize| sizes[k] / costs[k].flash as f64;
@@ -81,9 +81,7 @@ pub(super) fn choose(
     });
     while !room.holds(kept.iter().map(|&k| costs[k])) && kept.pop().is_some() {}
     if kept.is_empty() {
-        let smallest =
-            costs.iter().copied().min_by_key(|cost| cost.flash).unwrap_or(Cost { flash: 0, macs: 0 });
-        return Err(ensemble.too_tight(smallest, rest));
+        return Err(ensemble.too_tight(&costs, rest));
     }
     kept.sort_unstable();
     if kept.len() < costs.len() {
@@ -95,11 +93,7 @@ pub(super) fn choose(
         added.failures.splice(0..0, failures);
     }
     let hint = hint::for_additive(material, added.residual, options, progress);
-    let mut sum = DMatrix::zeros(added.held_out.y.nrows(), added.held_out.y.ncols());
-    for head in &added.heads {
-        sum += head.fit.train.evaluate(&added.held_out.of_inputs(&head.inputs));
-    }
-    let held_out = metrics(material, &added.held_out, sum);
+    let held_out = metrics(material, &added.held_out, joint(&added.heads).evaluate(&added.held_out));
     let Added { heads, failures, joint_steps, .. } = added;
     Ok((heads, held_out, Extra { joint_steps, failures, before, hint }))
 }
@@ -270,5 +264,44 @@ fn joint(heads: &[ChosenHead]) -> Joint {
 fn set(heads: &mut [ChosenHead], trains: &[crate::network::Network]) {
     for (head, train) in heads.iter_mut().zip(trains) {
         head.fit.train = train.clone();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::tests::counting;
+    use crate::network::Normal;
+    use crate::progress::Silent;
+
+    #[test]
+    fn heads_say_what_the_others_leave() {
+        let mut normal = Normal::new(5);
+        let mut data = counting(&[600]);
+        data.inputs = ["a", "b", "c"].map(String::from).to_vec();
+        let common: Vec<f64> = (0..600).map(|_| normal.draw()).collect();
+        data.u = (0..3).map(|_| common.iter().map(|c| 0.7 * c + 0.7 * normal.draw()).collect()).collect();
+        let [a, b, c] = [0, 1, 2].map(|k| &data.u[k]);
+        let y = (0..600).map(|t| a[t] * b[t] + b[t] - c[t] * b[t] + 0.01 * normal.draw()).collect();
+        data.y = vec![y];
+        let material = Material::new(&data, data.scored_rows(1), 1).unwrap();
+        let options =
+            solve::SolveParams { degree: 2, max_rank: 2, memory: 1, ..solve::SolveParams::default() };
+        let subsets = [vec![0, 1], vec![1, 2]];
+        let train = |count: usize| {
+            let next = |k: usize, _: &Lagged<'_>, _: &DMatrix<f64>| subsets.get(k).cloned();
+            train(&material, count, next, &options, None, &Silent).unwrap()
+        };
+        let (one, both) = (train(1), train(2));
+        assert!(one.residual > 0.3 && both.residual < 0.02, "{} {}", one.residual, both.residual);
+        assert_eq!(both.held_out.rows, (480..600).collect::<Vec<_>>(), "the last block");
+        let fits = refit(&material.samples, &both.heads, both.joint_steps, &options, "refit", None, &Silent)
+            .unwrap();
+        let mut left = material.samples.y.clone();
+        for (head, fit) in both.heads.iter().zip(fits) {
+            assert_eq!(head.weight, 1.0);
+            left -= fit.train.evaluate(&material.samples.of_inputs(&head.inputs));
+        }
+        assert!(left.norm() / material.samples.y.norm() < 0.02);
     }
 }

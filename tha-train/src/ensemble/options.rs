@@ -205,7 +205,10 @@ impl EnsembleParams {
         Room { flash: self.budget_flash.map(|budget| budget.saturating_sub(rest)), macs: self.budget_macs }
     }
 
-    pub(super) fn too_tight(&self, smallest: Cost, rest: usize) -> FitError {
-        FitError::Budget { flash: smallest.flash + rest, macs: smallest.macs }
+    /// Not even the smallest of the heads has room.
+    pub(super) fn too_tight(&self, costs: &[Cost], rest: usize) -> FitError {
+        let smallest = costs.iter().min_by_key(|cost| cost.flash);
+        let (flash, macs) = smallest.map_or((0, 0), |cost| (cost.flash, cost.macs));
+        FitError::Budget { flash: flash + rest, macs }
     }
 }

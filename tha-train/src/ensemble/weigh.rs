@@ -34,8 +34,7 @@ pub(super) fn choose(
     let before = (heads.len(), rest + costs.iter().map(|cost| cost.flash).sum::<usize>());
     let room = ensemble.room(rest);
     let selection = select(&all, &folds, ensemble.combine, &costs, &room);
-    let smallest = costs.iter().copied().min_by_key(|cost| cost.flash).unwrap_or(Cost { flash: 0, macs: 0 });
-    let selection = selection.ok_or_else(|| ensemble.too_tight(smallest, rest))?;
+    let selection = selection.ok_or_else(|| ensemble.too_tight(&costs, rest))?;
     let hint = hint::for_weights(material, &all, &folds, ensemble.combine, options, progress);
     let heads: Vec<Head> = selection.heads.iter().map(|&k| heads[k].clone()).collect();
     let weights: Vec<f64> = selection.weights.iter().copied().collect();

@@ -6,6 +6,7 @@
 //! is the beginning of the longer one.
 
 mod front;
+mod next;
 mod plot;
 mod search;
 mod settings;
