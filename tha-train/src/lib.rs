@@ -85,7 +85,7 @@ pub use report::{Report, html};
 pub use solve::{Decay, Ridge, SolveError, Solver, Step};
 pub use synth::{Kind as SynthKind, SynthError, SynthParams, Synthetic, generate};
 pub use tha_core::RangePolicy;
-pub use tune::{Point, Setting, Trial, TuneParams, Tuning, ValidTuneParams};
+pub use tune::{Candidate, Figures, Settings, TuneParams, Tuning, ValidTuneParams};
 
 /// Version and, in a checkout, commit.
 pub const VERSION: &str = env!("THA_VERSION");

@@ -2,7 +2,7 @@
 
 use crate::fit::FitError;
 use crate::solve::Step;
-use crate::tune::{Setting, Trial};
+use crate::tune::{Figures, Settings};
 use std::fmt;
 use std::time::Instant;
 
@@ -74,13 +74,9 @@ pub enum Event<'a> {
         /// How many fits are done now.
         done: usize,
         /// What was fitted.
-        setting: &'a Setting,
-        /// The rung of the search, from 0.
-        rung: usize,
-        /// How many rungs there are.
-        of: usize,
+        settings: &'a Settings,
         /// What the fit gave.
-        result: Result<&'a Trial, &'a FitError>,
+        result: Result<&'a Figures, &'a FitError>,
     },
     /// Something that the user should know.
     Warning(String),
@@ -104,10 +100,10 @@ impl fmt::Display for Event<'_> {
             }
             Self::Cycle { cycle, error } => write!(f, "cycle {cycle}: held-out residual {error:.4}"),
             Self::JointStep { step, error } => write!(f, "joint step {step}: held-out residual {error:.4}"),
-            Self::Trial { done, setting, rung, of, result } => {
-                write!(f, "fit {done}, rung {} of {of}: {setting}: ", rung + 1)?;
+            Self::Trial { done, settings, result } => {
+                write!(f, "fit {done}: {settings}: ")?;
                 match result {
-                    Ok(trial) => write!(f, "held-out NRMSE {:.4}", trial.held_out),
+                    Ok(figures) => write!(f, "held-out NRMSE {:.4}", figures.held_out),
                     Err(error) => write!(f, "{error}"),
                 }
             }

@@ -394,7 +394,6 @@ fn wrong_ensembles_are_refused_in_one_line() {
         ("--subsets random", "--heads"),
         ("--heads 4 --subsets wild", "wild"),
         ("--heads 4 --subsets file:none.json", "none.json"),
-        ("--heads 4 --combine additive --folds 3", "--folds"),
         ("--heads 4 --subsets per-output", "--heads"),
         ("--subsets per-output --combine average", "--combine"),
         ("--subsets per-output --budget-flash 20 -q", "budget"),
@@ -443,6 +442,22 @@ fn every_output_finds_its_own_inputs() {
     for more in ["--threads 1", "--checkpoint kept", "--checkpoint kept"] {
         fit(&format!("--subsets per-output --subset-size 2 --folds 3 {more}"), folder.path());
         assert!(expected == std::fs::read(folder.path().join("m.tha")).unwrap(), "{more}");
+    }
+}
+
+#[test]
+fn every_combination_is_validated_on_folds() {
+    let folder = data("0.6");
+    for (more, limit) in [
+        ("--heads 20 --subset-size 4 --combine stack", 0.6),
+        ("--subsets covering --subset-size 4 --combine additive", 0.05),
+    ] {
+        let report = fit(&format!("{more} --folds 3"), folder.path());
+        assert_eq!(report["val"]["samples"], 1499, "every sample is validated once");
+        let (promised, found) =
+            (report["val"]["relative_residual"].as_f64().unwrap(), residual(folder.path()));
+        // The recording has 2 % of noise, the test file has none; a fold has seen two thirds of the rows.
+        assert!(found < promised && promised < limit, "{more}: promised {promised}, found {found}");
     }
 }
 

@@ -111,15 +111,15 @@ fn budgets_are_kept() {
 fn a_search_that_was_cut_short_goes_on() {
     let bench = volterra();
     bench.ok(&format!("{SEARCH} --out whole -q"));
-    let part = bench.json(&format!("{SEARCH} --trials 20 --out part -q"));
-    assert_eq!((&part["complete"], &part["fits"]), (&false.into(), &20.into()));
+    let part = bench.json(&format!("{SEARCH} --trials 10 --out part -q"));
+    assert_eq!((&part["complete"], &part["fits"]), (&false.into(), &10.into()));
     assert!(part["untried"].as_u64().unwrap() > 0);
     assert_eq!(part, {
-        let mut again = bench.json(&format!("{SEARCH} --trials 20 --out again -q --threads 1"));
+        let mut again = bench.json(&format!("{SEARCH} --trials 10 --out again -q --threads 1"));
         again["seconds"] = part["seconds"].clone();
         again
     });
-    let words = bench.ok(&format!("{SEARCH} --trials 20 --out part"));
+    let words = bench.ok(&format!("{SEARCH} --trials 10 --out part"));
     assert!(words.contains("not tried: ") && words.contains("goes on from here"), "{words}");
     bench.ok(&format!("{SEARCH} --out part -q"));
     assert_eq!(bench.read("part/front.json"), bench.read("whole/front.json"));
@@ -159,7 +159,7 @@ fn a_search_that_was_cut_short_goes_on() {
 #[test]
 fn searches_and_ensembles_know_their_program_and_processor_alike() {
     let bench = volterra();
-    bench.ok(&format!("{SEARCH} --trials 30 --out found -q"));
+    bench.ok(&format!("{SEARCH} --trials 5 --out found -q"));
     bench.ok(
         "fit data/train.csv --out m.tha --memory 1 --degree 1 --heads 1 --subset-size 1 --checkpoint kept -q",
     );

@@ -12,8 +12,8 @@ use tha_train::tune::{self, TuneParams};
 
 /// Search settings for `fit`: memory, degree, rank and, with five inputs or more, heads.
 ///
-/// Many settings are fitted to a part of the data, the promising ones to more of it, the best as `fit` does it. The
-/// result is the Pareto front of error against flash and against multiply-accumulates per sample, with the `fit` command
+/// Memories are tried by doubling for every degree, then smaller ranks and ensembles where that is promising, each as
+/// `fit` does it. The result is the Pareto front of error against flash and against multiply-accumulates per sample, with the `fit` command
 /// for each point; DIR/front.json and DIR/front.svg hold it too. Ridge and rank below the cap are chosen inside every
 /// fit.
 ///

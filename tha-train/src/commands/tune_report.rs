@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use tha_cli::{count, figure, table, with_flags};
 use tha_train::output::MARK;
-use tha_train::tune::{Point, Setting, Tuning};
+use tha_train::tune::{Candidate, Settings, Tuning};
 
 /// The contents of front.json. No times: the same search gives the same bytes.
 #[derive(Serialize)]
@@ -17,7 +17,7 @@ pub(super) struct Found {
     pub front: Vec<Entry>,
     /// Which of them is recommended, from 0.
     recommended: Option<usize>,
-    /// Models that were fitted on all of the data and are on no front.
+    /// Models that are on no front.
     others: Vec<Entry>,
     complete: bool,
     fits: usize,
@@ -54,37 +54,37 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    fn new(args: &Args, point: &Point) -> Self {
-        let Point { setting, trial, .. } = point;
+    fn new(args: &Args, point: &Candidate) -> Self {
+        let Candidate { settings, figures, .. } = point;
         Self {
-            held_out_nrmse: trial.held_out,
-            nrmse: trial.nrmse,
-            relative_residual: trial.relative_residual,
-            flash_bytes: trial.flash_bytes,
-            macs_per_sample: trial.macs_per_sample,
-            memory: setting.memory,
-            degree: setting.degree,
-            max_rank: setting.max_rank,
-            ranks: trial.ranks.clone(),
-            heads: trial.heads,
-            subset_size: setting.heads.as_ref().map(|heads| heads.subset_size),
-            combine: setting.heads.as_ref().map(|heads| heads.combine_name()),
+            held_out_nrmse: figures.held_out,
+            nrmse: figures.nrmse,
+            relative_residual: figures.relative_residual,
+            flash_bytes: figures.flash_bytes,
+            macs_per_sample: figures.macs_per_sample,
+            memory: settings.memory,
+            degree: settings.degree,
+            max_rank: settings.max_rank,
+            ranks: figures.ranks.clone(),
+            heads: figures.heads,
+            subset_size: settings.heads.as_ref().map(|heads| heads.subset_size),
+            combine: settings.heads.as_ref().map(|heads| heads.combine_name()),
             on_flash_front: point.on_flash_front,
             on_macs_front: point.on_macs_front,
-            fit: command(args, setting),
+            fit: command(args, settings),
         }
     }
 }
 
 impl Found {
     pub(super) fn new(args: &Args, tuning: &Tuning) -> Self {
-        let front: Vec<&Point> = tuning.points.iter().filter(|point| point.on_front()).collect();
+        let front: Vec<&Candidate> = tuning.candidates.iter().filter(|point| point.on_front()).collect();
         Self {
             note: format!("{MARK}train tune`"),
             recommended: front.iter().position(|point| point.recommended),
             front: front.into_iter().map(|point| Entry::new(args, point)).collect(),
             others: tuning
-                .points
+                .candidates
                 .iter()
                 .filter(|point| !point.on_front())
                 .map(|p| Entry::new(args, p))
@@ -110,8 +110,8 @@ pub(super) struct Report<'a> {
     pub seconds: f64,
 }
 
-/// The command that fits this setting, for a POSIX shell.
-fn command(args: &Args, setting: &Setting) -> String {
+/// The command that fits these settings, for a POSIX shell.
+fn command(args: &Args, settings: &Settings) -> String {
     let mut words: Vec<OsString> = vec!["tha-train".into(), "fit".into()];
     let path = |path: &PathBuf| path.clone().into_os_string();
     words.extend(args.data.data.as_ref().map(path));
@@ -125,14 +125,14 @@ fn command(args: &Args, setting: &Setting) -> String {
     option("--val-fraction", args.validation.val_fraction.map(|fraction| fraction.to_string().into()));
     option("--folds", args.validation.folds.map(|folds| folds.to_string().into()));
     option("--seed", (args.seed != 0).then(|| args.seed.to_string().into()));
-    if setting.heads.is_some() {
+    if settings.heads.is_some() {
         option("--budget-flash", args.budget_flash.map(|budget| budget.to_string().into()));
         option("--budget-macs", args.budget_macs.map(|budget| budget.to_string().into()));
     }
-    option("--memory", Some(setting.memory.to_string().into()));
-    option("--degree", Some(setting.degree.to_string().into()));
-    option("--max-rank", Some(setting.max_rank.to_string().into()));
-    if let Some(heads) = &setting.heads {
+    option("--memory", Some(settings.memory.to_string().into()));
+    option("--degree", Some(settings.degree.to_string().into()));
+    option("--max-rank", Some(settings.max_rank.to_string().into()));
+    if let Some(heads) = &settings.heads {
         option("--heads", heads.count.map(|count| count.to_string().into()));
         option("--subsets", heads.count.is_none().then(|| "covering".into()));
         option("--subset-size", Some(heads.subset_size.to_string().into()));

@@ -35,10 +35,10 @@ impl Progress for Watch<'_> {
             Event::Cycle { error, .. } | Event::JointStep { error, .. } => {
                 lock(&self.course).cycles.push(*error);
             }
-            Event::Trial { rung, of, result, .. } => {
+            Event::Trial { result, .. } => {
                 let mut least = lock(&self.best);
-                if let Some(trial) = result.ok().filter(|_| rung + 1 == *of) {
-                    *least = Some(least.map_or(trial.held_out, |least| least.min(trial.held_out)));
+                if let Ok(figures) = result {
+                    *least = Some(least.map_or(figures.held_out, |least| least.min(figures.held_out)));
                 }
                 best = least.map_or(best, |least| format!("; best so far {}", figure(least)));
             }

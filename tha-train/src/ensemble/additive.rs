@@ -1,14 +1,17 @@
-//! Additive heads: each is fitted to what the others leave, cyclically, until the validation residual stops falling;
-//! then all of them together take joint Gauss-Newton steps. The weights are 1.
+//! Additive heads: each is fitted to what the others leave, cyclically, until the residual on the last block stops
+//! falling; then all of them together, core after core. The weights are 1.
 //!
 //! Exact when every d-tuple of inputs lies inside some subset, where averaging only shrinks.
 
 use super::heads::{Failure, Material, head_options, sort_out};
 use super::joint::{Joint, LIMIT};
+use super::options::Plan;
+use super::select::{Cost, NEGLIGIBLE};
+use super::{Chosen, EnsembleParams, Extra, cost, file_bytes, hint, metrics, relevance};
 use crate::checkpoint::{self, Checkpoint};
 use crate::data::Split;
-use crate::fit::FitError;
 use crate::fit::judged::ChosenHead;
+use crate::fit::{self, FitError};
 use crate::progress::{Event, OnlyStop, Progress};
 use crate::solve::{self, Fit, Problem};
 use crate::stage::Lagged;
@@ -23,18 +26,76 @@ const PROGRESS: f64 = 0.01;
 const JOINT_STEPS: usize = 40;
 const PATIENCE: usize = 4;
 
-/// The part of the samples, the end of each record, that says when to stop.
-const HELD_OUT: f64 = 0.2;
-
 /// Heads fitted to the first part of the samples, and how many joint steps over all of them followed.
-pub(super) struct Added<'a> {
-    pub heads: Vec<ChosenHead>,
-    pub failures: Vec<Failure>,
-    pub joint_steps: usize,
-    /// The samples that said when to stop.
-    pub held_out: Lagged<'a>,
+struct Added<'a> {
+    heads: Vec<ChosenHead>,
+    failures: Vec<Failure>,
+    joint_steps: usize,
+    /// The last block, which said when to stop.
+    held_out: Lagged<'a>,
     /// Relative residual there.
-    pub residual: f64,
+    residual: f64,
+}
+
+/// Additive heads.
+pub(super) fn choose(
+    material: &Material<'_>,
+    plan: Plan,
+    options: &fit::ValidFitParams,
+    ensemble: &EnsembleParams,
+    checkpoint: Option<&Checkpoint>,
+    progress: &dyn Progress,
+) -> Result<Chosen, FitError> {
+    let solve = &options.solve;
+    let p = material.inputs();
+    let mut added = match plan {
+        Plan::Fixed(subsets) => {
+            let next = |k: usize, _: &Lagged<'_>, _: &DMatrix<f64>| subsets.get(k).cloned();
+            train(material, subsets.len(), next, solve, checkpoint, progress)?
+        }
+        Plan::Adaptive(count) => {
+            let mut taken: Vec<Vec<usize>> = Vec::new();
+            let next = |_: usize, samples: &Lagged<'_>, left: &DMatrix<f64>| {
+                let table = relevance::dependence(samples, left, p);
+                let subset = relevance::strongest(&table, ensemble.subset_size, &taken)?;
+                taken.push(subset.clone());
+                Some(subset)
+            };
+            train(material, count, next, solve, checkpoint, progress)?
+        }
+    };
+    let costs: Vec<Cost> = added.heads.iter().map(|head| cost(&head.inputs, &head.fit.train)).collect();
+    let all_flash = costs.iter().map(|cost| cost.flash).sum::<usize>();
+    let rest = file_bytes(material, &added.heads, options)? - all_flash;
+    let before = (added.heads.len(), rest + all_flash);
+    let room = ensemble.room(rest);
+    let size =
+        |head: &ChosenHead| head.fit.train.evaluate(&added.held_out.of_inputs(&head.inputs)).norm_squared();
+    let sizes: Vec<f64> = added.heads.iter().map(size).collect();
+    let square = added.held_out.y.norm_squared();
+    let mut kept: Vec<usize> = (0..costs.len()).filter(|&k| sizes[k] > NEGLIGIBLE.powi(2) * square).collect();
+    // The heads that say most for their cost.
+    kept.sort_by(|&a, &b| {
+        let value = |k: usize| sizes[k] / costs[k].flash as f64;
+        value(b).total_cmp(&value(a)).then(a.cmp(&b))
+    });
+    while !room.holds(kept.iter().map(|&k| costs[k])) && kept.pop().is_some() {}
+    if kept.is_empty() {
+        return Err(ensemble.too_tight(&costs, rest));
+    }
+    kept.sort_unstable();
+    if kept.len() < costs.len() {
+        // The others take over what the dropped heads did.
+        let subsets: Vec<Vec<usize>> = kept.iter().map(|&k| added.heads[k].inputs.clone()).collect();
+        let next = |k: usize, _: &Lagged<'_>, _: &DMatrix<f64>| subsets.get(k).cloned();
+        let failures = std::mem::take(&mut added.failures);
+        added = train(material, subsets.len(), next, solve, checkpoint, progress)?;
+        added.failures.splice(0..0, failures);
+    }
+    let hint = hint::for_additive(material, added.residual, options, progress);
+    let held_out = metrics(material, &added.held_out, joint(&added.heads).evaluate(&added.held_out));
+    let Added { heads, failures, joint_steps, .. } = added;
+    Ok((heads, held_out, Extra { joint_steps, failures, before, hint }))
 }
 
 /// Samples to fit, and their blocks.
@@ -44,7 +105,7 @@ struct Part<'a> {
 }
 
 /// Trains the heads on one part of the data. `next` names the subset of head k, given the residual so far.
-pub(super) fn train<'a>(
+fn train<'a>(
     material: &Material<'a>,
     count: usize,
     mut next: impl FnMut(usize, &Lagged<'_>, &DMatrix<f64>) -> Option<Vec<usize>>,
@@ -52,10 +113,14 @@ pub(super) fn train<'a>(
     checkpoint: Option<&Checkpoint>,
     progress: &dyn Progress,
 ) -> Result<Added<'a>, FitError> {
-    let split = Split::by_end(material.data, &material.samples.rows, HELD_OUT)?;
-    let blocks = Split::blocks(material.data, &split.train);
+    let last = material.blocks.iter().copied().max().unwrap_or(0);
+    let rows = |held: bool| -> Vec<usize> {
+        let all = material.samples.rows.iter().zip(&material.blocks);
+        all.filter(|(_, block)| (**block == last) == held).map(|(row, _)| *row).collect()
+    };
     let lagged = |rows| material.data.lagged(options.memory, &material.scaling, rows);
-    let (part, judge) = (Part { fit: lagged(split.train), blocks }, lagged(split.validation));
+    let blocks = Split::blocks(material.data, &rows(false));
+    let (part, judge) = (Part { fit: lagged(rows(false)), blocks }, lagged(rows(true)));
     let (fit, judge) = (&part.fit, &judge);
     let norm = judge.y.norm().max(f64::MIN_POSITIVE);
     let (mut left, mut judge_left) = (fit.y.clone(), judge.y.clone());
@@ -74,14 +139,13 @@ pub(super) fn train<'a>(
     }
     let (mut heads, failures) = sort_out(material, &subsets, results)?;
     // Without those that failed.
-    let joint = Joint::new(inputs(&heads), trains(&heads));
-    left = &fit.y - joint.evaluate(fit);
-    let mut best = ((&judge.y - joint.evaluate(judge)).norm(), heads.clone());
+    left = &fit.y - joint(&heads).evaluate(fit);
+    let mut best = ((&judge.y - joint(&heads).evaluate(judge)).norm(), heads.clone());
 
     for cycle in 1..CYCLES {
         let before = best.0;
         cycle_once(&format!("cycle-{cycle:03}"), &mut heads, fit, &mut left, options, checkpoint, progress)?;
-        let residual = &judge.y - Joint::new(inputs(&heads), trains(&heads)).evaluate(judge);
+        let residual = &judge.y - joint(&heads).evaluate(judge);
         progress.report(&Event::Cycle { cycle: cycle + 1, error: residual.norm() / norm });
         if residual.norm() < best.0 {
             best = (residual.norm(), heads.clone());
@@ -92,15 +156,15 @@ pub(super) fn train<'a>(
     }
     let (mut error, mut heads) = best;
 
-    let mut joint = Joint::new(inputs(&heads), trains(&heads));
+    let mut joint = joint(&heads);
     let mut joint_steps = 0;
-    if joint.parameters() <= LIMIT {
+    if joint.size() <= LIMIT {
         let mut waiting = 0;
         for step in 1..=JOINT_STEPS {
             if progress.stop() {
                 return Err(FitError::Stopped);
             }
-            if joint.step(fit).is_none() || waiting == PATIENCE {
+            if waiting == PATIENCE || !joint.sweep(fit) {
                 break;
             }
             let residual = (&judge.y - joint.evaluate(judge)).norm();
@@ -127,14 +191,14 @@ pub(super) fn refit(
     progress: &dyn Progress,
 ) -> Result<Vec<Fit>, FitError> {
     let mut heads = heads.to_vec();
-    let mut left = &rows.y - Joint::new(inputs(&heads), trains(&heads)).evaluate(rows);
+    let mut left = &rows.y - joint(&heads).evaluate(rows);
     cycle_once(stage, &mut heads, rows, &mut left, options, checkpoint, progress)?;
-    let mut joint = Joint::new(inputs(&heads), trains(&heads));
+    let mut joint = joint(&heads);
     for _ in 0..joint_steps {
         if progress.stop() {
             return Err(FitError::Stopped);
         }
-        if joint.step(rows).is_none() {
+        if !joint.sweep(rows) {
             break;
         }
     }
@@ -191,16 +255,53 @@ fn cycle_once(
     Ok(())
 }
 
-fn inputs(heads: &[ChosenHead]) -> Vec<Vec<usize>> {
-    heads.iter().map(|head| head.inputs.clone()).collect()
-}
-
-fn trains(heads: &[ChosenHead]) -> Vec<crate::network::Network> {
-    heads.iter().map(|head| head.fit.train.clone()).collect()
+/// The heads as one model.
+fn joint(heads: &[ChosenHead]) -> Joint {
+    let subsets = heads.iter().map(|head| head.inputs.clone()).collect();
+    Joint { subsets, trains: heads.iter().map(|head| head.fit.train.clone()).collect() }
 }
 
 fn set(heads: &mut [ChosenHead], trains: &[crate::network::Network]) {
     for (head, train) in heads.iter_mut().zip(trains) {
         head.fit.train = train.clone();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::tests::counting;
+    use crate::network::Normal;
+    use crate::progress::Silent;
+
+    #[test]
+    fn heads_say_what_the_others_leave() {
+        let mut normal = Normal::new(5);
+        let mut data = counting(&[600]);
+        data.inputs = ["a", "b", "c"].map(String::from).to_vec();
+        let common: Vec<f64> = (0..600).map(|_| normal.draw()).collect();
+        data.u = (0..3).map(|_| common.iter().map(|c| 0.7 * c + 0.7 * normal.draw()).collect()).collect();
+        let [a, b, c] = [0, 1, 2].map(|k| &data.u[k]);
+        let y = (0..600).map(|t| a[t] * b[t] + b[t] - c[t] * b[t] + 0.01 * normal.draw()).collect();
+        data.y = vec![y];
+        let material = Material::new(&data, data.scored_rows(1), 1).unwrap();
+        let options =
+            solve::SolveParams { degree: 2, max_rank: 2, memory: 1, ..solve::SolveParams::default() };
+        let subsets = [vec![0, 1], vec![1, 2]];
+        let train = |count: usize| {
+            let next = |k: usize, _: &Lagged<'_>, _: &DMatrix<f64>| subsets.get(k).cloned();
+            train(&material, count, next, &options, None, &Silent).unwrap()
+        };
+        let (one, both) = (train(1), train(2));
+        assert!(one.residual > 0.3 && both.residual < 0.02, "{} {}", one.residual, both.residual);
+        assert_eq!(both.held_out.rows, (480..600).collect::<Vec<_>>(), "the last block");
+        let fits = refit(&material.samples, &both.heads, both.joint_steps, &options, "refit", None, &Silent)
+            .unwrap();
+        let mut left = material.samples.y.clone();
+        for (head, fit) in both.heads.iter().zip(fits) {
+            assert_eq!(head.weight, 1.0);
+            left -= fit.train.evaluate(&material.samples.of_inputs(&head.inputs));
+        }
+        assert!(left.norm() / material.samples.y.norm() < 0.02);
     }
 }

@@ -1,44 +1,37 @@
-//! A joint Gauss-Newton (Levenberg-Marquardt) step over the cores of all heads of an additive ensemble.
+//! Alternating least squares over all heads of an additive ensemble at once.
 //!
-//! Fitting head after head to what the others leave converges slowly where inputs are correlated; the joint step sees
-//! all heads at once. Its cost is that of one symmetric product with as many columns as all heads have coefficients,
-//! so it is for ensembles up to some thousand of them.
+//! The sum of the heads is linear in their k-th cores together: these are solved for as one least-squares problem, core after
+//! core. Fitting head after head to what the others leave converges slowly where inputs are correlated.
 
 use crate::linalg::{add_gram_lower, cholesky_in_place, cholesky_solve, view, view_mut};
-use crate::network::{Features, Network};
+use crate::network::{BLOCK, Contraction, Core, Features, Network, unfold};
 use crate::stage::Lagged;
 use nalgebra::DMatrix;
 use rayon::prelude::*;
 
-/// Coefficients up to which a joint step is worth its cubic cost.
-pub(super) const LIMIT: usize = 3000;
-/// Rows of the Jacobian that are held at a time.
-const BLOCK: usize = 256;
-/// Blocks of one partial sum; partial sums are added in order, whatever the number of threads.
-const STRIPE: usize = 8;
-
-/// J^T J (lower triangle), J^T r and ||r||^2.
-struct Normal {
-    gram: DMatrix<f64>,
-    gradient: DMatrix<f64>,
-    loss: f64,
-}
+/// Coefficients of a problem up to which it is worth its cubic cost.
+pub(super) const LIMIT: usize = 2000;
+/// Partial sums over the rows, which are added in order, whatever the number of threads.
+const STRIPES: usize = 4;
+/// Weight of the step against the residual, relative to the diagonal: it settles what several heads can say alike.
+const DAMPING: f64 = 1e-6;
 
 /// The heads as one model: subsets and networks, whose outputs are added up.
 #[derive(Clone)]
 pub(super) struct Joint {
     pub subsets: Vec<Vec<usize>>,
     pub trains: Vec<Network>,
-    damping: f64,
 }
 
 impl Joint {
-    pub(super) fn new(subsets: Vec<Vec<usize>>, trains: Vec<Network>) -> Self {
-        Self { subsets, trains, damping: 1e-3 }
+    /// Coefficients of the largest problem.
+    pub(super) fn size(&self) -> usize {
+        let degree = self.trains.first().map_or(0, Network::degree);
+        (0..degree).map(|k| self.cores(k).map(|core| core.data.len()).sum()).max().unwrap_or(0)
     }
 
-    pub(super) fn parameters(&self) -> usize {
-        self.trains.iter().map(Network::parameters).sum()
+    fn cores(&self, k: usize) -> impl Iterator<Item = &Core> {
+        self.trains.iter().map(move |train| &train.cores[k])
     }
 
     /// The sum of the heads, N x l.
@@ -52,159 +45,137 @@ impl Joint {
         parts.into_iter().fold(DMatrix::zeros(rows.y.nrows(), rows.y.ncols()), |sum, part| sum + part)
     }
 
-    /// One step down in ||y - sum of heads||^2; the new value, or `None` when no damping helps.
-    pub(super) fn step(&mut self, rows: &Lagged<'_>) -> Option<f64> {
-        let normal = self.normal(rows);
-        for _ in 0..8 {
-            let mut matrix = normal.gram.clone();
-            let largest = matrix.diagonal().max();
-            for k in 0..matrix.nrows() {
-                matrix[(k, k)] += self.damping * (matrix[(k, k)] + 1e-9 * largest);
+    /// Solves for all cores once; false where the arithmetic allows no step.
+    pub(super) fn sweep(&mut self, rows: &Lagged<'_>) -> bool {
+        let degree = self.trains.first().map_or(0, Network::degree);
+        (0..degree).all(|k| {
+            let (mut gram, mut step) = self.normal_equations(k, rows);
+            let largest = gram.diagonal().max();
+            for c in 0..gram.nrows() {
+                gram[(c, c)] += DAMPING * (gram[(c, c)] + DAMPING * largest);
             }
-            let mut step = normal.gradient.clone();
-            if cholesky_in_place(&mut matrix) {
-                cholesky_solve(&matrix, &mut step);
-                let moved = self.moved(step.as_slice());
-                let loss = (moved.evaluate(rows) - &rows.y).norm_squared();
-                if loss < normal.loss {
-                    self.trains = moved.trains;
-                    self.damping = (self.damping / 5.0).max(1e-12);
-                    return Some(loss);
-                }
+            let solved = largest > 0.0 && cholesky_in_place(&mut gram);
+            if solved {
+                cholesky_solve(&gram, &mut step);
+                let cores = self.trains.iter_mut().flat_map(|train| &mut train.cores[k].data);
+                cores.zip(step.iter()).for_each(|(value, step)| *value += step);
             }
-            self.damping *= 8.0;
-        }
-        None
+            solved
+        })
     }
 
-    fn moved(&self, step: &[f64]) -> Self {
-        let mut rest = step;
-        let trains = self.trains.iter().map(|train| {
-            let (mine, tail) = rest.split_at(train.parameters());
-            rest = tail;
-            let sum: Vec<f64> = train.coefficients().iter().zip(mine).map(|(a, b)| a + b).collect();
-            train.with_coefficients(&sum)
-        });
-        Self { trains: trains.collect(), ..self.clone() }
-    }
-
-    fn normal(&self, rows: &Lagged<'_>) -> Normal {
-        let size = self.parameters();
+    /// J^T J (lower triangle) and J^T r for the k-th cores of all heads.
+    fn normal_equations(&self, k: usize, rows: &Lagged<'_>) -> (DMatrix<f64>, DMatrix<f64>) {
+        let size = self.cores(k).map(|core| core.data.len()).sum();
         let starts: Vec<usize> = (0..rows.y.nrows()).step_by(BLOCK).collect();
-        let stripes: Vec<Normal> = starts
-            .par_chunks(STRIPE * starts.len().div_ceil(4 * STRIPE).max(1))
+        let stripes: Vec<_> = starts
+            .par_chunks(starts.len().div_ceil(STRIPES).max(1))
             .map(|starts| {
-                let mut sum =
-                    Normal { gram: DMatrix::zeros(size, size), gradient: DMatrix::zeros(size, 1), loss: 0.0 };
+                let (mut gram, mut gradient) = (DMatrix::zeros(size, size), DMatrix::zeros(size, 1));
                 for &start in starts {
-                    self.add_block(rows, start, &mut sum);
+                    let (jacobian, residual) = self.linearised(k, rows, start);
+                    add_gram_lower(view_mut(&mut gram), view(&jacobian));
+                    gradient.gemm_tr(1.0, &jacobian, &residual, 1.0);
                 }
-                sum
+                (gram, gradient)
             })
             .collect();
-        let mut stripes = stripes.into_iter();
-        let first = stripes.next().expect("there are rows");
-        stripes.fold(first, |mut sum, stripe| {
-            sum.gram += stripe.gram;
-            sum.gradient += stripe.gradient;
-            sum.loss += stripe.loss;
-            sum
-        })
+        let zero = (DMatrix::zeros(size, size), DMatrix::zeros(size, 1));
+        stripes.into_iter().fold(zero, |sum, stripe| (sum.0 + stripe.0, sum.1 + stripe.1))
     }
 
-    fn add_block(&self, rows: &Lagged<'_>, start: usize, sum: &mut Normal) {
-        let count = BLOCK.min(rows.y.nrows() - start);
-        let l = rows.y.ncols();
-        let mut jacobian = DMatrix::zeros(count * l, self.parameters());
-        let mut residual = rows.y.rows(start, count).into_owned();
+    /// Derivatives of the outputs of some rows, output after output, by the k-th cores of all heads, and the residual.
+    fn linearised(&self, k: usize, rows: &Lagged<'_>, start: usize) -> (DMatrix<f64>, DMatrix<f64>) {
+        let (n, l) = (BLOCK.min(rows.y.nrows() - start), rows.y.ncols());
+        let size = self.cores(k).map(|core| core.data.len()).sum();
+        let mut jacobian = DMatrix::zeros(n * l, size);
+        let mut residual =
+            DMatrix::from_column_slice(n * l, 1, rows.y.rows(start, n).into_owned().as_slice());
         let mut column = 0;
         for (subset, train) in self.subsets.iter().zip(&self.trains) {
-            residual -=
-                add_jacobian(train, &rows.of_inputs(subset).rows(start, count), &mut jacobian, column);
-            column += train.parameters();
-        }
-        let residual = DMatrix::from_column_slice(count * l, 1, residual.as_slice());
-        add_gram_lower(view_mut(&mut sum.gram), view(&jacobian));
-        sum.gradient.gemm_tr(1.0, &jacobian, &residual, 1.0);
-        sum.loss += residual.norm_squared();
-    }
-}
-
-/// Writes the derivatives of a head's outputs by its coefficients into columns from `first` on, in the order of
-/// [`Network::coefficients`]; rows are samples, output after output. Gives the outputs.
-fn add_jacobian(
-    train: &Network,
-    x: &DMatrix<f64>,
-    jacobian: &mut DMatrix<f64>,
-    first: usize,
-) -> DMatrix<f64> {
-    let (count, l) = (x.nrows(), train.outputs());
-    // V_k(x_t) for every sample: count x (left * right), b fastest.
-    let slices: Vec<DMatrix<f64>> = train
-        .cores
-        .iter()
-        .map(|core| {
-            let unfolded = DMatrix::from_fn(core.q, core.left * core.right, |i, ab| {
-                core.get(ab / core.right, i, ab % core.right)
-            });
-            x * unfolded
-        })
-        .collect();
-    // right[k]: what stands right of core k, count x r_k.
-    let mut right = vec![DMatrix::from_element(count, 1, 1.0)];
-    for (core, slice) in train.cores.iter().zip(&slices).rev() {
-        let last = &right[right.len() - 1];
-        let next = DMatrix::from_fn(count, core.left, |t, a| {
-            (0..core.right).map(|b| slice[(t, a * core.right + b)] * last[(t, b)]).sum()
-        });
-        right.push(next);
-    }
-    right.reverse();
-    for j in 0..l {
-        // What stands left of core k for output j, count x r_{k-1}.
-        let mut left = DMatrix::from_fn(count, l, |_, a| f64::from(a == j));
-        let mut column = first;
-        for (k, (core, slice)) in train.cores.iter().zip(&slices).enumerate() {
-            for a in 0..core.left {
-                for i in 0..core.q {
-                    for b in 0..core.right {
-                        for t in 0..count {
-                            jacobian[(j * count + t, column)] =
-                                left[(t, a)] * x[(t, i)] * right[k + 1][(t, b)];
-                        }
-                        column += 1;
+            let x = rows.of_inputs(subset).rows(start, n);
+            let unfolded: Vec<_> = train.cores.iter().map(unfold).collect();
+            let parts = Contraction::new(train, &unfolded, x.as_slice(), n);
+            residual.iter_mut().zip(parts.outputs()).for_each(|(r, f)| *r -= f);
+            let Core { left, q, right, .. } = train.cores[k];
+            for (a, i, b) in
+                (0..left).flat_map(|a| (0..q).flat_map(move |i| (0..right).map(move |b| (a, i, b))))
+            {
+                let (x, right) = (x.column(i), &parts.right[k + 1][b * n..][..n]);
+                for j in 0..l {
+                    let to = &mut jacobian.column_mut(column).data.into_slice_mut()[j * n..][..n];
+                    let around = to.iter_mut().zip(x.iter().zip(right));
+                    if k > 0 {
+                        let left = &parts.left[k][(j * left + a) * n..][..n];
+                        around.zip(left).for_each(|((to, (x, r)), l)| *to = x * r * l);
+                    } else if a == j {
+                        around.for_each(|(to, (x, r))| *to = x * r);
                     }
                 }
+                column += 1;
             }
-            left = DMatrix::from_fn(count, core.right, |t, b| {
-                (0..core.left).map(|a| left[(t, a)] * slice[(t, a * core.right + b)]).sum()
-            });
         }
+        (jacobian, residual)
     }
-    right.swap_remove(0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::Normal as Deviates;
+    use crate::data::tests::counting;
+    use crate::network::Normal;
+    use crate::stage::Scaling;
+
+    /// Three inputs drawn at random, and the heads of two pairs of them.
+    fn heads() -> (crate::data::Dataset, Joint) {
+        let mut normal = Normal::new(1);
+        let mut data = counting(&[400]);
+        data.inputs = ["a", "b", "c"].map(String::from).to_vec();
+        data.u = (0..3).map(|_| (0..400).map(|_| normal.draw()).collect()).collect();
+        let subsets = vec![vec![0, 1], vec![1, 2]];
+        let trains = subsets.iter().map(|_| Network::random(1, 5, &[2, 2], &mut normal)).collect();
+        (data, Joint { subsets, trains })
+    }
 
     #[test]
-    fn the_jacobian_is_the_derivative() {
-        let mut normal = Deviates::new(1);
-        let train = Network::random(2, 4, &[2, 3], &mut normal);
-        let x = DMatrix::from_fn(5, 4, |_, i| if i == 0 { 1.0 } else { normal.draw() });
-        let mut jacobian = DMatrix::zeros(10, train.parameters());
-        let outputs = add_jacobian(&train, &x, &mut jacobian, 0);
-        assert!((&outputs - train.evaluate(&x)).norm() < 1e-12);
-        let coefficients = train.coefficients();
-        for c in 0..coefficients.len() {
-            let mut moved = coefficients.clone();
-            moved[c] += 1e-6;
-            let change = (train.with_coefficients(&moved).evaluate(&x) - &outputs) / 1e-6;
-            for (found, expected) in jacobian.column(c).iter().zip(change.iter()) {
-                assert!((found - expected).abs() < 1e-5, "coefficient {c}: {found} against {expected}");
+    fn derivatives_are_differences() {
+        let (data, joint) = heads();
+        let rows =
+            data.lagged(2, &Scaling::from_rows(&data, &data.scored_rows(2)).unwrap(), (1..60).collect());
+        let before = joint.evaluate(&rows);
+        for k in 0..3 {
+            let (jacobian, residual) = joint.linearised(k, &rows, 0);
+            assert!((residual.column(0) - (&rows.y - &before).column(0)).norm() < 1e-9);
+            let mut column = 0;
+            for head in 0..2 {
+                for at in 0..joint.trains[head].cores[k].data.len() {
+                    let mut moved = joint.clone();
+                    moved.trains[head].cores[k].data[at] += 1.0;
+                    let change = moved.evaluate(&rows) - &before;
+                    assert!((jacobian.column(column) - change.column(0)).norm() < 1e-9, "{k} {head} {at}");
+                    column += 1;
+                }
             }
         }
+    }
+
+    #[test]
+    fn sweeps_go_down_to_the_truth() {
+        let (mut data, truth) = heads();
+        let scaling = Scaling::from_rows(&data, &data.scored_rows(2)).unwrap();
+        let y = truth.evaluate(&data.lagged(2, &scaling, (1..400).collect()));
+        data.y = vec![std::iter::once(0.0).chain(y.iter().copied()).collect()];
+        let scaling = Scaling::from_rows(&data, &data.scored_rows(2)).unwrap();
+        let rows = data.lagged(2, &scaling, (1..400).collect());
+        let mut normal = Normal::new(2);
+        let trains = truth.trains.iter().map(|_| Network::random(1, 5, &[4, 4], &mut normal)).collect();
+        let mut joint = Joint { trains, ..truth };
+        let mut losses = vec![f64::INFINITY];
+        for _ in 0..60 {
+            assert!(joint.sweep(&rows));
+            losses.push((joint.evaluate(&rows) - &rows.y).norm() / rows.y.norm());
+        }
+        assert!(losses.windows(2).all(|pair| pair[1] <= pair[0] * (1.0 + 1e-6)), "{losses:?}");
+        assert!(losses[60] < 0.02, "{losses:?}");
     }
 }

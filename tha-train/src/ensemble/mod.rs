@@ -20,6 +20,7 @@ mod per_output;
 mod relevance;
 mod select;
 mod subsets;
+mod weigh;
 pub mod weights;
 
 pub use heads::Failure;
@@ -36,10 +37,9 @@ use crate::network::Network;
 use crate::progress::{Event, Progress};
 use crate::solve::{Fit, Problem};
 use crate::stage::Lagged;
-use heads::{Head, Material, fit_all, products, train_all};
-use nalgebra::{DMatrix, DVector};
-use options::Plan;
-use select::{Cost, select};
+use heads::{Head, Material, fit_all};
+use nalgebra::DMatrix;
+use select::Cost;
 use serde::Serialize;
 
 /// What there is to say about an ensemble beside its figures.
@@ -118,8 +118,10 @@ impl Procedure for Ensemble<'_> {
         let checkpoint = self.checkpoint.as_ref();
         let (heads, held_out, extra) = match (ensemble.plan(&material, options)?, ensemble.combine) {
             (None, _) => per_output::choose(&material, options, ensemble, checkpoint, progress)?,
-            (Some(plan), Combine::Additive) => add(&material, plan, options, ensemble, checkpoint, progress)?,
-            (Some(plan), _) => weigh(&material, plan, options, ensemble, checkpoint, progress)?,
+            (Some(plan), Combine::Additive) => {
+                additive::choose(&material, plan, options, ensemble, checkpoint, progress)?
+            }
+            (Some(plan), _) => weigh::choose(&material, plan, options, ensemble, checkpoint, progress)?,
         };
         if progress.stop() {
             return Err(FitError::Stopped);
@@ -204,141 +206,6 @@ fn metrics(material: &Material<'_>, samples: &Lagged<'_>, mut prediction: DMatri
 fn cost(inputs: &[usize], train: &Network) -> Cost {
     let words = 3 + (train.degree() + 1) + inputs.len() + train.parameters();
     Cost { flash: 4 * words, macs: train.parameters() }
-}
-
-/// Heads that predict Y, weighted: `average` and `stack`.
-fn weigh(
-    material: &Material<'_>,
-    plan: Plan,
-    options: &fit::ValidFitParams,
-    ensemble: &EnsembleParams,
-    checkpoint: Option<&Checkpoint>,
-    progress: &dyn Progress,
-) -> Result<Chosen, FitError> {
-    let solve = &options.solve;
-    let (heads, failures) = match plan {
-        Plan::Fixed(subsets) => train_all(material, &subsets, solve, checkpoint, progress)?,
-        Plan::Adaptive(count) => {
-            train_adaptively(material, count, ensemble.subset_size, solve, checkpoint, progress)?
-        }
-    };
-    let (all, folds) = products(material, &heads);
-    let costs: Vec<Cost> = heads.iter().map(|head| cost(&head.inputs, &head.choice.networks[0])).collect();
-    let every = chosen(material, &heads, &vec![0.0; heads.len()]).0;
-    let rest = file_bytes(material, &every, options)? - costs.iter().map(|cost| cost.flash).sum::<usize>();
-    let before = (heads.len(), rest + costs.iter().map(|cost| cost.flash).sum::<usize>());
-    let room = ensemble.room(rest);
-    let selection = select(&all, &folds, ensemble.combine, &costs, &room);
-    let smallest = costs.iter().copied().min_by_key(|cost| cost.flash).unwrap_or(Cost { flash: 0, macs: 0 });
-    let selection = selection.ok_or_else(|| ensemble.too_tight(smallest, rest))?;
-    let hint = hint::for_weights(material, &all, &folds, ensemble.combine, options, progress);
-    let heads: Vec<Head> = selection.heads.iter().map(|&k| heads[k].clone()).collect();
-    let weights: Vec<f64> = selection.weights.iter().copied().collect();
-    let (heads, held_out) = chosen(material, &heads, &weights);
-    Ok((heads, held_out, Extra { joint_steps: 0, failures, before, hint }))
-}
-
-/// Heads one after the other, each where the residual of those before it depends most.
-fn train_adaptively(
-    material: &Material<'_>,
-    count: usize,
-    size: usize,
-    options: &crate::solve::SolveParams,
-    checkpoint: Option<&Checkpoint>,
-    progress: &dyn Progress,
-) -> Result<(Vec<Head>, Vec<Failure>), FitError> {
-    let samples = &material.samples;
-    let truth = DVector::from_column_slice(samples.y.as_slice());
-    let (mut subsets, mut results): (Vec<Vec<usize>>, Vec<Result<Head, FitError>>) = (Vec::new(), Vec::new());
-    let mut columns: Vec<DVector<f64>> = Vec::new();
-    let mut residual = samples.y.clone();
-    let start = std::time::Instant::now();
-    for k in 0..count {
-        let table = relevance::dependence(samples, &residual, material.inputs());
-        let Some(subset) = relevance::strongest(&table, size, &subsets) else { break };
-        let result = heads::train(material, k, &subset, options, checkpoint, progress);
-        if let Ok(head) = &result {
-            let problem = Problem { x: &samples.of_inputs(&subset), y: &samples.y };
-            let prediction = fit::held_out(&head.choice.networks, &material.blocks, &problem);
-            columns.push(DVector::from_column_slice(prediction.as_slice()));
-            let matrix = DMatrix::from_columns(&columns);
-            let mut products = weights::Products::new(columns.len());
-            products.add(&matrix, &truth);
-            let left = &truth - matrix * weights::free(&products);
-            residual = DMatrix::from_column_slice(residual.nrows(), residual.ncols(), left.as_slice());
-            progress.report(&Event::head(k, k + 1, count, head.choice.error, start));
-        }
-        subsets.push(subset);
-        results.push(result);
-    }
-    heads::sort_out(material, &subsets, results)
-}
-
-/// Additive heads.
-fn add(
-    material: &Material<'_>,
-    plan: Plan,
-    options: &fit::ValidFitParams,
-    ensemble: &EnsembleParams,
-    checkpoint: Option<&Checkpoint>,
-    progress: &dyn Progress,
-) -> Result<Chosen, FitError> {
-    let solve = &options.solve;
-    let p = material.inputs();
-    let mut added = match plan {
-        Plan::Fixed(subsets) => {
-            let next = |k: usize, _: &Lagged<'_>, _: &DMatrix<f64>| subsets.get(k).cloned();
-            additive::train(material, subsets.len(), next, solve, checkpoint, progress)?
-        }
-        Plan::Adaptive(count) => {
-            let mut taken: Vec<Vec<usize>> = Vec::new();
-            let next = |_: usize, samples: &Lagged<'_>, left: &DMatrix<f64>| {
-                let table = relevance::dependence(samples, left, p);
-                let subset = relevance::strongest(&table, ensemble.subset_size, &taken)?;
-                taken.push(subset.clone());
-                Some(subset)
-            };
-            additive::train(material, count, next, solve, checkpoint, progress)?
-        }
-    };
-    let costs: Vec<Cost> = added.heads.iter().map(|head| cost(&head.inputs, &head.fit.train)).collect();
-    let all_flash = costs.iter().map(|cost| cost.flash).sum::<usize>();
-    let rest = file_bytes(material, &added.heads, options)? - all_flash;
-    let before = (added.heads.len(), rest + all_flash);
-    let room = ensemble.room(rest);
-    let size =
-        |head: &ChosenHead| head.fit.train.evaluate(&added.held_out.of_inputs(&head.inputs)).norm_squared();
-    let sizes: Vec<f64> = added.heads.iter().map(size).collect();
-    let square = added.held_out.y.norm_squared();
-    let mut kept: Vec<usize> = (0..costs.len()).filter(|&k| sizes[k] > (1e-4_f64).powi(2) * square).collect();
-    // The heads that say most for their cost.
-    kept.sort_by(|&a, &b| {
-        let value = |k: usize| sizes[k] / costs[k].flash as f64;
-        value(b).total_cmp(&value(a)).then(a.cmp(&b))
-    });
-    while !room.holds(kept.iter().map(|&k| costs[k])) && kept.pop().is_some() {}
-    if kept.is_empty() {
-        let smallest =
-            costs.iter().copied().min_by_key(|cost| cost.flash).unwrap_or(Cost { flash: 0, macs: 0 });
-        return Err(ensemble.too_tight(smallest, rest));
-    }
-    kept.sort_unstable();
-    if kept.len() < costs.len() {
-        // The others take over what the dropped heads did.
-        let subsets: Vec<Vec<usize>> = kept.iter().map(|&k| added.heads[k].inputs.clone()).collect();
-        let next = |k: usize, _: &Lagged<'_>, _: &DMatrix<f64>| subsets.get(k).cloned();
-        let failures = std::mem::take(&mut added.failures);
-        added = additive::train(material, subsets.len(), next, solve, checkpoint, progress)?;
-        added.failures.splice(0..0, failures);
-    }
-    let hint = hint::for_additive(material, added.residual, options, progress);
-    let mut sum = DMatrix::zeros(added.held_out.y.nrows(), added.held_out.y.ncols());
-    for head in &added.heads {
-        sum += head.fit.train.evaluate(&added.held_out.of_inputs(&head.inputs));
-    }
-    let held_out = metrics(material, &added.held_out, sum);
-    let additive::Added { heads, failures, joint_steps, .. } = added;
-    Ok((heads, held_out, Extra { joint_steps, failures, before, hint }))
 }
 
 /// What the model says of itself.

@@ -6,7 +6,7 @@ use super::select::{Cost, Room};
 use super::subsets::{self, Strategy};
 use crate::checkpoint::{self, Identity};
 use crate::data::Dataset;
-use crate::fit::{self, FitError, Validation};
+use crate::fit::{self, FitError};
 use crate::host;
 use crate::solve;
 use rand::SeedableRng;
@@ -54,10 +54,6 @@ impl EnsembleParams {
     /// Refuses what cannot work with these data.
     pub(crate) fn check(&self, data: &Dataset, options: &fit::ValidFitParams) -> Result<(), FitError> {
         self.check_subsets(data)?;
-        if matches!(options.validation, Validation::Folds(_)) && self.adds() {
-            let reason = "additive heads are chosen on one validation part; leave out `folds`";
-            return Err(FitError::Combination(reason.into()));
-        }
         self.check_size(data, options)
     }
 
@@ -209,7 +205,10 @@ impl EnsembleParams {
         Room { flash: self.budget_flash.map(|budget| budget.saturating_sub(rest)), macs: self.budget_macs }
     }
 
-    pub(super) fn too_tight(&self, smallest: Cost, rest: usize) -> FitError {
-        FitError::Budget { flash: smallest.flash + rest, macs: smallest.macs }
+    /// Not even the smallest of the heads has room.
+    pub(super) fn too_tight(&self, costs: &[Cost], rest: usize) -> FitError {
+        let smallest = costs.iter().min_by_key(|cost| cost.flash);
+        let (flash, macs) = smallest.map_or((0, 0), |cost| (cost.flash, cost.macs));
+        FitError::Budget { flash: flash + rest, macs }
     }
 }

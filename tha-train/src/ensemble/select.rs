@@ -5,7 +5,7 @@ use super::weights::{Products, average, stack};
 use nalgebra::DVector;
 
 /// A head whose share of the prediction is below this part of ||Y|| is dropped.
-const NEGLIGIBLE: f64 = 1e-4;
+pub(super) const NEGLIGIBLE: f64 = 1e-4;
 
 /// What the device has, for the heads alone.
 #[derive(Clone, Copy, Debug, Default)]

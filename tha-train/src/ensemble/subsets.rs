@@ -1,8 +1,7 @@
 //! SelectSubsets of Algorithm 1: which inputs each head sees.
 //!
-//! A d-fold product of inputs can only be represented by a head that sees all of them, so the strategies differ in
-//! what they do about products: leave them to chance (`random`, `weighted`), make sure of all of them (`covering`), or
-//! look for the ones that are missing (`adaptive`, in [`super::adaptive`]).
+//! Only a head that sees all factors of a product can say it. The strategies leave products to chance (`random`, `weighted`), make
+//! sure of all of them (`covering`), or look for those that are missing (`adaptive`).
 
 use rand::RngExt;
 use rand::rngs::ChaCha8Rng;

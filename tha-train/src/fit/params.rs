@@ -164,12 +164,6 @@ impl<'a> FitParams<'a> {
         = budget_macs: impl Into<Option<usize>>;
     }
 
-    /// Keeps gamma at 1, as in the heads of an ensemble: a fit that is only compared with others is cheaper so.
-    pub(crate) fn without_gamma(mut self) -> Self {
-        self.solve.choose_gamma = false;
-        self
-    }
-
     fn is_ensemble(&self) -> bool {
         self.heads.is_some() || self.subsets.is_some()
     }

@@ -5,7 +5,7 @@
 //! the dual is solved: (X X^T)^d elementwise is the Gram matrix of all monomials, whatever their number.
 
 use super::count::monomials;
-use super::moments::Moments;
+use super::moments::{Moments, Points};
 use super::normal::in_order;
 use super::{Problem, SolveError};
 use crate::linalg::{
@@ -182,7 +182,7 @@ pub(super) fn judge(problem: &Problem, degree: usize, most: usize) -> Option<Dir
     let worthwhile = rows >= ROWS_PER_MONOMIAL * count && cholesky_in_place(&mut factor);
     let moments = worthwhile.then(|| {
         let facts = (rows, problem.y.norm_squared());
-        Moments::new(facts, &monomials, &solution, &factor, loss)
+        Moments::new(facts, &Points::new(&monomials), &solution, factor, loss)
     });
     Some(DirectFit {
         loss,

@@ -254,7 +254,7 @@ pub(super) mod tests {
         let monomials = Monomials::new(q, 3);
         let (gram, truth) = gram(&rows, &monomials);
         let sums = Sums { gram, truth, square: y.norm_squared(), count: 300 };
-        let moments = sums.moments(&monomials).unwrap();
+        let moments = sums.moments(&super::super::moments::Points::new(&monomials)).unwrap();
         let covariance = Covariance::new(&(x.transpose() * &x)).unwrap();
         let sources = [Rows::new(&rows, 1), Rows::condensed(&moments)];
         for k in 0..3 {

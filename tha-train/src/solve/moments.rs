@@ -9,7 +9,7 @@
 use super::direct::Monomials;
 use super::normal::{Components, NormalEquations};
 use crate::linalg::{
-    add_gram_lower, add_product, cholesky_in_place, cholesky_solve, columns, columns_mut, qr, set_product,
+    add_gram_lower, cholesky_in_place, cholesky_solve, columns, columns_mut, qr, set_product,
     transposed_solve, view, view_mut,
 };
 use crate::network::{Network, Normal, evaluate_block, unfold};
@@ -30,10 +30,36 @@ pub(super) struct Moments {
     rest: f64,
     /// Z, points x q, and the direct solution there, points x l.
     points: (DMatrix<f64>, DMatrix<f64>),
-    /// T, monomials x points.
-    mixing: Arc<DMatrix<f64>>,
-    /// T^T T, points x points.
-    metric: Arc<DMatrix<f64>>,
+    /// Number of monomials.
+    monomials: usize,
+    weights: Weights,
+}
+
+/// How residuals at the points are weighed. Only one of the two is kept: they are large.
+#[derive(Clone)]
+enum Weights {
+    /// T, monomials x points, for steps over all cores.
+    Mixing(Arc<DMatrix<f64>>),
+    /// T^T T, points x points, for steps over one core.
+    Metric(Arc<DMatrix<f64>>),
+}
+
+/// Points Z at which moments are told, the same for all rows of one problem: Phi_Z = Q S.
+pub(super) struct Points {
+    x: DMatrix<f64>,
+    orthogonal: DMatrix<f64>,
+    triangle: DMatrix<f64>,
+}
+
+impl Points {
+    /// A few more than the monomials.
+    pub(super) fn new(monomials: &Monomials) -> Self {
+        let mut normal = Normal::new(0);
+        let count = (POINTS * monomials.count() as f64).ceil() as usize;
+        let x = DMatrix::from_fn(count, monomials.variables(), |_, _| normal.draw());
+        let (orthogonal, triangle) = qr(&monomials.values(&x));
+        Self { x, orthogonal, triangle }
+    }
 }
 
 /// phi^T phi (lower triangle), phi^T y and ||y||^2 over some rows.
@@ -54,17 +80,32 @@ impl Sums {
         self.count += other.count;
     }
 
-    /// The moments of these rows; `None` where they do not determine every monomial.
-    pub(super) fn moments(&self, monomials: &Monomials) -> Option<Moments> {
-        let mut factor = self.gram.clone();
+    /// The other rows of `all`, in place of these.
+    pub(super) fn complement(&mut self, all: &Self) {
+        self.gram.zip_apply(&all.gram, |mine, all| *mine = all - *mine);
+        self.truth.zip_apply(&all.truth, |mine, all| *mine = all - *mine);
+        self.square = all.square - self.square;
+        self.count = all.count - self.count;
+    }
+
+    /// The moments of these rows at given points; `None` where they do not determine every monomial.
+    pub(super) fn moments(self, points: &Points) -> Option<Moments> {
+        let Self { gram: mut factor, truth, square, count } = self;
         if !cholesky_in_place(&mut factor) {
             return None;
         }
-        let mut solution = self.truth.clone();
+        let mut solution = truth.clone();
         cholesky_solve(&factor, &mut solution);
-        let explained: f64 = solution.iter().zip(self.truth.iter()).map(|(z, r)| z * r).sum();
-        let rest = (self.square - explained).max(0.0);
-        Some(Moments::new((self.count, self.square), monomials, &solution, &factor, rest))
+        let explained: f64 = solution.iter().zip(truth.iter()).map(|(z, r)| z * r).sum();
+        let rest = (square - explained).max(0.0);
+        let mut moments = Moments::new((count, square), points, &solution, factor, rest);
+        if let Weights::Mixing(mixing) = &moments.weights {
+            let mut metric = DMatrix::zeros(mixing.ncols(), mixing.ncols());
+            add_gram_lower(view_mut(&mut metric), view(mixing));
+            metric.fill_upper_triangle_with_lower_triangle();
+            moments.weights = Weights::Metric(Arc::new(metric));
+        }
+        Some(moments)
     }
 }
 
@@ -73,27 +114,20 @@ impl Moments {
     /// `factor` is L.
     pub(super) fn new(
         (count, square): (usize, f64),
-        monomials: &Monomials,
+        Points { x, orthogonal, triangle }: &Points,
         solution: &DMatrix<f64>,
-        factor: &DMatrix<f64>,
+        mut factor: DMatrix<f64>,
         rest: f64,
     ) -> Self {
-        let mut normal = Normal::new(0);
-        let points = (POINTS * monomials.count() as f64).ceil() as usize;
-        let x = DMatrix::from_fn(points, monomials.variables(), |_, _| normal.draw());
-        let values = monomials.values(&x);
-        let y = &values * solution;
-        // Phi_Z = Q S gives T^T = Q S^-T L.
-        let (orthogonal, triangle) = qr(&values);
-        let mut inner = factor.clone();
-        inner.fill_upper_triangle(0.0, 1);
-        transposed_solve(&triangle, &mut inner);
-        let mut transposed = DMatrix::zeros(points, monomials.count());
-        set_product(view_mut(&mut transposed), view(&orthogonal), view(&inner));
-        let mixing = transposed.transpose();
-        let mut metric = DMatrix::zeros(points, points);
-        set_product(view_mut(&mut metric), view(&transposed), view(&mixing));
-        Self { count, square, rest, points: (x, y), mixing: Arc::new(mixing), metric: Arc::new(metric) }
+        let y = orthogonal * (triangle * solution);
+        // Phi_Z = Q S gives T = L^T S^-1 Q^T.
+        factor.fill_upper_triangle(0.0, 1);
+        transposed_solve(triangle, &mut factor);
+        let monomials = factor.nrows();
+        let mut mixing = DMatrix::zeros(monomials, x.nrows());
+        set_product(view_mut(&mut mixing), view(&factor).transpose(), view(orthogonal).transpose());
+        let weights = Weights::Mixing(Arc::new(mixing));
+        Self { count, square, rest, points: (x.clone(), y), monomials, weights }
     }
 
     /// The same rows in other coordinates: x' = map^T x, y' = y / scale.
@@ -108,7 +142,7 @@ impl Moments {
 
     /// The residual variance of the direct solution, relative to the mean square of the outputs.
     pub(super) fn floor(&self) -> f64 {
-        let freedom = self.count.saturating_sub(self.mixing.nrows()).max(1) as f64;
+        let freedom = self.count.saturating_sub(self.monomials).max(1) as f64;
         self.rest / freedom * self.count as f64 / self.square.max(f64::MIN_POSITIVE)
     }
 
@@ -122,11 +156,13 @@ impl Moments {
         let count = self.points.0.nrows();
         let mut weighed = vec![0.0; residual.len()];
         let outputs = residual.len() / count.max(1);
-        set_product(
-            columns_mut(&mut weighed, count, outputs),
-            view(&self.metric),
-            columns(residual, count, outputs),
-        );
+        let to = columns_mut(&mut weighed, count, outputs);
+        match &self.weights {
+            Weights::Metric(metric) => set_product(to, view(metric), columns(residual, count, outputs)),
+            Weights::Mixing(mixing) => {
+                set_product(to, view(mixing).transpose(), view(&mixed(mixing, residual)));
+            }
+        }
         let square: f64 = residual.iter().zip(&weighed).map(|(r, w)| r * w).sum();
         (weighed, self.rest + square)
     }
@@ -141,7 +177,10 @@ impl Moments {
         let unfolded: Vec<_> = train.cores.iter().map(unfold).collect();
         let values = evaluate_block(train, &unfolded, self.points.0.as_slice(), self.points.0.nrows());
         let residual: Vec<f64> = self.points.1.iter().zip(values).map(|(y, f)| y - f).collect();
-        self.rest + self.mixed(&residual).norm_squared()
+        match &self.weights {
+            Weights::Metric(_) => self.weigh(&residual).1,
+            Weights::Mixing(mixing) => self.rest + mixed(mixing, &residual).norm_squared(),
+        }
     }
 
     /// The normal equations of the linearised problem for some components.
@@ -153,7 +192,10 @@ impl Moments {
     ) {
         let unfolded: Vec<_> = train.cores.iter().map(unfold).collect();
         let (weights, residual) = components.weights(train, &unfolded, &self.points.0, &self.points.1);
-        let residual = self.mixed(&residual);
+        let Weights::Mixing(mixing) = &self.weights else {
+            unreachable!("moments for steps over one core have no normal equations over all")
+        };
+        let residual = mixed(mixing, &residual);
         let ((points, q), outputs) = (self.points.0.shape(), self.points.1.ncols());
         let size = components.list.len() * q;
         out.clear(size);
@@ -174,8 +216,8 @@ impl Moments {
                 let input = self.points.0.column(i);
                 to.iter_mut().zip(weight).zip(input.iter()).for_each(|((to, w), x)| *to = w * x);
             }
-            let mut mixed = DMatrix::zeros(self.mixing.nrows(), places.len());
-            set_product(view_mut(&mut mixed), view(&self.mixing), view(&slopes));
+            let mut mixed = DMatrix::zeros(mixing.nrows(), places.len());
+            set_product(view_mut(&mut mixed), view(mixing), view(&slopes));
             let mut gradient = DMatrix::zeros(places.len(), 1);
             let residual = residual.columns(j, 1).into_owned();
             set_product(view_mut(&mut gradient), view(&mixed).transpose(), view(&residual));
@@ -194,14 +236,14 @@ impl Moments {
             }
         }
     }
+}
 
-    /// T times the residuals at the points, monomials x l.
-    fn mixed(&self, residual: &[f64]) -> DMatrix<f64> {
-        let residual = columns(residual, self.points.0.nrows(), self.points.1.ncols());
-        let mut mixed = DMatrix::zeros(self.mixing.nrows(), self.points.1.ncols());
-        add_product(view_mut(&mut mixed), view(&self.mixing), residual);
-        mixed
-    }
+/// T times residuals at the points, monomials x l.
+fn mixed(mixing: &DMatrix<f64>, residual: &[f64]) -> DMatrix<f64> {
+    let outputs = residual.len() / mixing.ncols().max(1);
+    let mut mixed = DMatrix::zeros(mixing.nrows(), outputs);
+    set_product(view_mut(&mut mixed), view(mixing), columns(residual, mixing.ncols(), outputs));
+    mixed
 }
 
 #[cfg(test)]

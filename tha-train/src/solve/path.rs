@@ -10,7 +10,7 @@ use super::direct::{self, Monomials};
 use super::frame::{Frame, unit_of};
 
 use super::log::Log;
-use super::moments::{Moments, Sums};
+use super::moments::{Moments, Points, Sums};
 use super::normal::Rows;
 use super::precondition::Covariance;
 use super::{Problem, SolveError, SolveParams};
@@ -89,7 +89,8 @@ impl<'a> Fitted<'a> {
     pub(super) fn all(problem: &Problem<'a>, degree: usize) -> Self {
         let mut fitted = Self::rows(problem);
         let monomials = worthwhile(&fitted.part, degree);
-        fitted.moments = monomials.and_then(|monomials| sums(&fitted.part, &monomials).moments(&monomials));
+        fitted.moments =
+            monomials.and_then(|monomials| sums(&fitted.part, &monomials).moments(&Points::new(&monomials)));
         fitted
     }
 
@@ -129,23 +130,19 @@ impl<'a> Blocks<'a> {
             (0..count).map(|k| Part::new(problem, rows(&|block| block != k))).collect();
         let monomials =
             fitted.iter().min_by_key(|part| part.nrows()).and_then(|part| worthwhile(part, degree));
-        let by_block: Option<(Monomials, Vec<Sums>)> = monomials.map(|monomials| {
-            let by_block = held.iter().map(|part| sums(part, &monomials)).collect();
-            (monomials, by_block)
+        let mut by_block: Option<(Points, Sums, Vec<Option<Sums>>)> = monomials.map(|monomials| {
+            let by_block: Vec<Sums> = held.iter().map(|part| sums(part, &monomials)).collect();
+            let mut all = by_block[0].clone();
+            by_block[1..].iter().for_each(|sums| all.add(sums));
+            (Points::new(&monomials), all, by_block.into_iter().map(Some).collect())
         });
-        let others = |k: usize| (0..count).filter(move |&other| other != k);
         let parts = fitted.into_iter().zip(held).enumerate().map(|(k, (part, held))| {
             let mut second = DMatrix::zeros(problem.x.ncols(), problem.x.ncols());
-            others(k).for_each(|other| second += &seconds[other]);
-            let moments = by_block.as_ref().and_then(|(monomials, by_block)| {
-                let mut all: Option<Sums> = None;
-                for other in others(k) {
-                    match &mut all {
-                        Some(all) => all.add(&by_block[other]),
-                        None => all = Some(by_block[other].clone()),
-                    }
-                }
-                all?.moments(monomials)
+            (0..count).filter(|&other| other != k).for_each(|other| second += &seconds[other]);
+            let moments = by_block.as_mut().and_then(|(points, all, by_block)| {
+                let mut others = by_block[k].take()?;
+                others.complement(all);
+                others.moments(points)
             });
             (Fitted { part, second, moments }, held)
         });

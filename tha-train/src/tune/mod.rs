@@ -1,21 +1,18 @@
-//! The search for settings of [`crate::fit`]: memory, degree, rank cap and the heads of an ensemble, by successive
-//! halving on held-out samples; what it gives is the Pareto front of error against flash and against operations.
+//! The search for settings of [`crate::fit`]: memory, degree, rank cap and the heads of an ensemble. What it gives is the
+//! Pareto front of error against flash and against operations.
 //!
-//! Settings come in waves, cheap ones first. A wave is fitted on a part of the data, what is worth it on a larger part,
-//! and what is still worth it as `fit` does it. Worth it is what no other setting of its rung makes
-//! superfluous, in error and in size at once, so that small models are not lost to good ones. Which settings come next
-//! depends on results only, never on time or threads: a search that was cut short is the beginning of the longer one.
+//! Every candidate is what `fit` gives with its settings; candidates are compared by their error on the blocks that `fit` holds
+//! out to choose on. Which settings come next depends on results only, never on time or threads: a search that was cut short
+//! is the beginning of the longer one.
 
 mod front;
+mod next;
 mod plot;
-mod pool;
-mod rung;
 mod search;
-mod setting;
+mod settings;
 
 pub use plot::svg;
-pub use rung::Trial;
-pub use setting::{Heads, Setting};
+pub use settings::{Figures, Heads, Settings};
 
 use crate::checkpoint::{self, Checkpoint, Identity};
 use crate::data::{DataError, Dataset, Split, listed};
@@ -101,7 +98,7 @@ impl<'a> TuneParams<'a> {
         = max_rank: usize;
         /// Most heads of an ensemble; 0 for full models only.
         = max_heads: usize;
-        /// Fits at most, on all rungs.
+        /// Fits at most.
         = trials: impl Into<Option<usize>>;
         /// Largest model file, bytes.
         = budget_flash: impl Into<Option<usize>>;
@@ -138,17 +135,17 @@ impl ValidTuneParams<'_> {
             }
             None => None,
         };
-        Search::new(data, options.validation, options, progress, checkpoint).run()
+        Search::new(data, options, progress, checkpoint).run()
     }
 }
 
 /// A model on or off the front.
 #[derive(Clone, Debug)]
-pub struct Point {
-    /// Its setting.
-    pub setting: Setting,
-    /// What `fit` gives with it.
-    pub trial: Trial,
+pub struct Candidate {
+    /// Its settings.
+    pub settings: Settings,
+    /// What `fit` gives with them.
+    pub figures: Figures,
     /// No other model has less error for its flash.
     pub on_flash_front: bool,
     /// No other model has less error for its multiply-accumulates.
@@ -157,7 +154,7 @@ pub struct Point {
     pub recommended: bool,
 }
 
-impl Point {
+impl Candidate {
     /// On one of the fronts.
     pub fn on_front(&self) -> bool {
         self.on_flash_front || self.on_macs_front
@@ -167,16 +164,16 @@ impl Point {
 /// What a search found.
 #[derive(Clone, Debug)]
 pub struct Tuning {
-    /// All models that were fitted on all of the data and keep the budgets, by rising flash.
-    pub points: Vec<Point>,
-    /// Fits that were made, on all rungs.
+    /// All models that keep the budgets, by rising flash.
+    pub candidates: Vec<Candidate>,
+    /// Fits that were made.
     pub fits: usize,
-    /// Settings that were not tried, cheap ones first; empty when the search came to its end.
-    pub untried: Vec<Setting>,
+    /// Settings that would have come next, as far as one can tell; empty when the search came to its end.
+    pub untried: Vec<Settings>,
     /// True when the search came to its end.
     pub complete: bool,
     /// Settings that could not be fitted, and why.
-    pub failures: Vec<(Setting, String)>,
+    pub failures: Vec<(Settings, String)>,
     /// What to widen when the best model lies at a limit of the search.
     pub hint: Option<String>,
 }
@@ -184,10 +181,10 @@ pub struct Tuning {
 /// Refuses what cannot work before any work is done.
 fn check(data: &Dataset, options: &TuneParams) -> Result<(), FitError> {
     let (memory, judge) = (options.max_memory.unwrap_or(1), options.validation);
-    let widest = Setting { memory, degree: options.max_degree, max_rank: options.max_rank, heads: None };
+    let widest = Settings { memory, degree: options.max_degree, max_rank: options.max_rank, heads: None };
     widest.params(options.seed).validation(judge).check_values().map_err(of_the_search)?;
     data.check_memory(memory)?;
-    let cheapest = Setting { memory: 1, degree: 1, max_rank: 1, heads: None };
+    let cheapest = Settings { memory: 1, degree: 1, max_rank: 1, heads: None };
     cheapest.params(options.seed).check(data)?;
     let all = data.scored_rows(1);
     let (held_out, validated) = match judge {
@@ -240,7 +237,7 @@ fn of_the_search(refusal: FitError) -> FitError {
     }
 }
 
-/// What a fit in the checkpoint depends on beside its setting. The limits of the search are not among it: a search may
+/// What a fit in the checkpoint depends on beside its settings. The limits of the search are not among it: a search may
 /// be continued with wider ones.
 fn identity(data: &Dataset, options: &TuneParams) -> Identity {
     let budget = |budget: Option<usize>| budget.map_or_else(|| "none".into(), |budget| budget.to_string());

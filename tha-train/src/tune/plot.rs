@@ -1,17 +1,18 @@
 //! The fronts as a picture: the error that settings are compared by against flash, and against multiply-accumulates.
 
-use super::{Point, Tuning};
+use super::{Candidate, Tuning};
 use crate::output::MARK;
 use crate::report::{BLUE, Cloud, MUTED, ORANGE, Panel, scatter};
 
 /// An SVG of its own.
 #[must_use]
 pub fn svg(tuning: &Tuning) -> String {
-    let panel = |x, size: &dyn Fn(&Point) -> usize, front: &dyn Fn(&Point) -> bool| {
-        let some = |chosen: &dyn Fn(&Point) -> bool, named: bool| -> Vec<(f64, f64, String)> {
-            let note = |point: &Point| if named { short(point) } else { String::new() };
-            let place = |point: &Point| (size(point) as f64, point.trial.held_out, note(point));
-            tuning.points.iter().filter(|point| chosen(point)).map(place).collect()
+    let panel = |x, size: &dyn Fn(&Candidate) -> usize, front: &dyn Fn(&Candidate) -> bool| {
+        let some = |chosen: &dyn Fn(&Candidate) -> bool, named: bool| -> Vec<(f64, f64, String)> {
+            let note = |candidate: &Candidate| if named { short(candidate) } else { String::new() };
+            let place =
+                |candidate: &Candidate| (size(candidate) as f64, candidate.figures.held_out, note(candidate));
+            tuning.candidates.iter().filter(|candidate| chosen(candidate)).map(place).collect()
         };
         let clouds = vec![
             Cloud {
@@ -19,7 +20,7 @@ pub fn svg(tuning: &Tuning) -> String {
                 paint: MUTED,
                 radius: 3,
                 joined: false,
-                points: some(&|point| !front(point), false),
+                points: some(&|candidate| !front(candidate), false),
             },
             Cloud { label: "front".into(), paint: BLUE, radius: 4, joined: true, points: some(front, false) },
             Cloud {
@@ -27,29 +28,33 @@ pub fn svg(tuning: &Tuning) -> String {
                 paint: ORANGE,
                 radius: 6,
                 joined: false,
-                points: some(&|point| point.recommended, true),
+                points: some(&|candidate| candidate.recommended, true),
             },
         ];
         Panel { x, y: "held-out NRMSE", clouds }
     };
     let picture = scatter(&[
-        panel("flash, bytes", &|point| point.trial.flash_bytes, &|point| point.on_flash_front),
-        panel("multiply-accumulates per sample", &|point| point.trial.macs_per_sample, &|point| {
-            point.on_macs_front
+        panel("flash, bytes", &|candidate| candidate.figures.flash_bytes, &|candidate| {
+            candidate.on_flash_front
         }),
+        panel(
+            "multiply-accumulates per sample",
+            &|candidate| candidate.figures.macs_per_sample,
+            &|candidate| candidate.on_macs_front,
+        ),
     ]);
     picture.replacen('>', &format!("><!-- {MARK}train tune` -->"), 1)
 }
 
-/// The setting in a few letters.
-fn short(point: &Point) -> String {
-    let setting = &point.setting;
-    let mut text = format!("M {}, d {}", setting.memory, setting.degree);
-    if setting.degree > 1 {
-        text += &format!(", r {}", point.trial.rank());
+/// The settings in a few letters.
+fn short(candidate: &Candidate) -> String {
+    let settings = &candidate.settings;
+    let mut text = format!("M {}, d {}", settings.memory, settings.degree);
+    if settings.degree > 1 {
+        text += &format!(", r {}", candidate.figures.rank());
     }
-    if setting.heads.is_some() {
-        text += &format!(", {} heads", point.trial.heads);
+    if settings.heads.is_some() {
+        text += &format!(", {} heads", candidate.figures.heads);
     }
     text
 }

@@ -1,232 +1,148 @@
-//! Successive halving: waves of settings up the rungs, decided by results alone.
+//! The search: batch after batch of settings, until nothing is left or the search is to end; and what it found.
 
-use super::front::{self, Axis, Size};
-use super::pool::Pool;
-use super::rung::{self, LAST, RUNGS};
-use super::{Point, Setting, Trial, TuneParams, Tuning};
+use super::front::{front, recommended};
+use super::{Candidate, Figures, Settings, TuneParams, Tuning};
 use crate::checkpoint::{self, Checkpoint};
 use crate::data::Dataset;
-use crate::fit::{FitError, Validation};
+use crate::fit::FitError;
 use crate::progress::{Event, Progress};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Settings that are compared with each other before anything else is tried.
-const WAVE: usize = 12;
-/// At least one of so many goes on to the next rung.
-const ETA: usize = 3;
-/// Relative differences of the error below this are chance on the first rungs.
-const CHANCE: f64 = 0.01;
-/// Every so many waves one of ensembles.
-const ENSEMBLES_EVERY: usize = 3;
+/// Memories between which nothing is missed by much; beyond the last they grow by half.
+const MEMORIES: [usize; 20] = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 96, 128, 192, 256];
+/// Largest memory unless told: beyond it a model is large and slow to fit.
+const USUAL_MEMORY: usize = 32;
+/// The shortest record has at least so many times the memory, unless told.
+const WINDOWS: usize = 8;
+/// Fits between two looks at the results; not the number of threads, so that it decides nothing.
+const BATCH: usize = 8;
 
 /// A search under way.
 pub(super) struct Search<'a> {
-    data: &'a Dataset,
-    judge: Validation<'a>,
-    options: &'a TuneParams<'a>,
+    pub(super) data: &'a Dataset,
+    pub(super) options: &'a TuneParams<'a>,
     progress: &'a dyn Progress,
     checkpoint: Option<Checkpoint<'a>>,
-    pool: Pool<'a>,
-    /// What was tried on each rung, in order; `None` where the fit failed.
-    rungs: [Vec<(Setting, Option<Trial>)>; RUNGS],
-    fits: usize,
-    failures: Vec<(Setting, FitError)>,
+    pub(super) memories: Vec<usize>,
+    /// What was fitted, in order; `None` where that failed.
+    pub(super) tried: Vec<(Settings, Option<Figures>)>,
+    failures: Vec<(Settings, FitError)>,
 }
 
 impl<'a> Search<'a> {
     pub(super) fn new(
         data: &'a Dataset,
-        judge: Validation<'a>,
         options: &'a TuneParams<'a>,
         progress: &'a dyn Progress,
         checkpoint: Option<Checkpoint<'a>>,
     ) -> Self {
-        let pool = Pool::new(data, judge, options);
-        Self {
-            data,
-            judge,
-            options,
-            progress,
-            checkpoint,
-            pool,
-            rungs: Default::default(),
-            fits: 0,
-            failures: Vec::new(),
-        }
+        let shortest = data.records.iter().map(|record| record.rows.len()).min().unwrap_or(0);
+        let limit = options.max_memory.unwrap_or_else(|| USUAL_MEMORY.min(shortest / WINDOWS).max(1));
+        let longer = std::iter::successors(Some(384), |memory| Some(memory + memory / 2));
+        let memories = MEMORIES.into_iter().chain(longer).take_while(|&memory| memory < limit);
+        let memories = memories.chain([limit]).collect();
+        let (tried, failures) = (Vec::new(), Vec::new());
+        Self { data, options, progress, checkpoint, memories, tried, failures }
     }
 
-    /// Wave after wave, until nothing is left or the search is to end.
+    /// Batch after batch, until nothing is left or the search is to end.
     pub(super) fn run(mut self) -> Result<Tuning, FitError> {
         let mut complete = true;
-        for number in 1.. {
-            let wave = self.wave(number);
-            if wave.is_empty() {
-                break;
-            }
-            if !self.climb(wave)? {
-                complete = false;
-                break;
-            }
+        while complete {
+            let stage = self.stages().into_iter().find(|stage| !stage.is_empty());
+            let Some(mut next) = stage else { break };
+            next.truncate(BATCH);
+            complete = self.fit(&next)?;
         }
-        if self.rungs.iter().flatten().all(|(_, trial)| trial.is_none()) && !self.failures.is_empty() {
-            // Nothing worked: the cheapest setting says why.
+        if self.tried.iter().all(|(_, figures)| figures.is_none()) && !self.failures.is_empty() {
+            // Nothing worked: the cheapest settings say why.
             return Err(self.failures.swap_remove(0).1);
         }
         Ok(self.result(complete))
     }
 
-    /// The settings of the next wave; none when nothing is left.
-    fn wave(&self, number: usize) -> Vec<Setting> {
-        let full = self.pool.full(&self.rungs[0]);
-        let ensembles = || self.pool.ensembles(&self.best(), &self.rungs[0]);
-        let mut wave =
-            if number.is_multiple_of(ENSEMBLES_EVERY) || full.is_empty() { ensembles() } else { Vec::new() };
-        if wave.is_empty() {
-            wave = full;
-        }
-        wave.truncate(WAVE);
-        wave
-    }
-
-    /// Settings that have not come to their end, cheap ones first.
-    fn rest(&self) -> Vec<Setting> {
-        let mut rest = self.pool.full(&self.rungs[0]);
-        rest.extend(self.pool.ensembles(&self.best(), &self.rungs[0]));
-        rest
-    }
-
-    /// What was fitted on all of the data, by rising error.
-    fn best(&self) -> Vec<&Setting> {
-        let mut done: Vec<(&Setting, f64)> =
-            self.rungs[LAST].iter().filter_map(|(s, trial)| Some((s, trial.as_ref()?.held_out))).collect();
-        done.sort_by(|a, b| a.1.total_cmp(&b.1));
-        done.into_iter().map(|(setting, _)| setting).collect()
-    }
-
-    /// Takes a wave up the rungs; false when the search is to end.
-    fn climb(&mut self, mut wave: Vec<Setting>) -> Result<bool, FitError> {
-        for rung in 0..RUNGS {
-            if !self.fit(&wave, rung)? {
-                return Ok(false);
-            }
-            wave = self.promoted(&wave, rung);
-        }
-        Ok(true)
-    }
-
-    /// Fits settings on a rung; false when the search is to end before all are done.
-    fn fit(&mut self, wave: &[Setting], rung: usize) -> Result<bool, FitError> {
-        let left = self.options.trials.map_or(usize::MAX, |trials| trials - self.fits);
-        let taken = &wave[..wave.len().min(left)];
-        let counter = AtomicUsize::new(self.fits);
-        let one = |setting: &Setting| -> Option<Result<Trial, FitError>> {
-            let stage = format!("{}-rung{rung}", setting.key());
-            let result = checkpoint::keep(self.checkpoint.as_ref(), &stage, &(), || {
+    /// Fits settings; false when the search is to end.
+    fn fit(&mut self, next: &[Settings]) -> Result<bool, FitError> {
+        let left = self.options.trials.map_or(usize::MAX, |trials| trials - self.tried.len());
+        let taken = &next[..next.len().min(left)];
+        let counter = AtomicUsize::new(self.tried.len());
+        let one = |settings: &Settings| -> Option<Result<Figures, FitError>> {
+            let result = checkpoint::keep(self.checkpoint.as_ref(), &settings.key(), &(), || {
                 if self.progress.stop() {
                     return Err(FitError::Stopped);
                 }
-                rung::run(self.data, self.judge, setting, rung, self.options, self.progress)
+                settings.fit(self.data, self.options, self.progress)
             });
             if matches!(result, Err(FitError::Stopped)) {
                 return None;
             }
             let done = 1 + counter.fetch_add(1, Ordering::Relaxed);
-            self.progress.report(&Event::Trial { done, setting, rung, of: RUNGS, result: result.as_ref() });
+            self.progress.report(&Event::Trial { done, settings, result: result.as_ref() });
             Some(result)
         };
         let results: Vec<_> = taken.par_iter().with_max_len(1).map(one).collect();
-        let mut all = taken.len() == wave.len();
-        for (setting, result) in taken.iter().zip(results) {
-            let trial = match result {
+        let mut all = taken.len() == next.len();
+        for (settings, result) in taken.iter().zip(results) {
+            let figures = match result {
                 None => {
                     all = false;
                     continue;
                 }
                 Some(Err(error @ FitError::Checkpoint { .. })) => return Err(error),
                 Some(Err(error)) => {
-                    self.failures.push((setting.clone(), error));
+                    self.failures.push((settings.clone(), error));
                     None
                 }
-                Some(Ok(trial)) => Some(trial),
+                Some(Ok(figures)) => Some(figures),
             };
-            self.fits += 1;
-            self.rungs[rung].push((setting.clone(), trial));
+            self.tried.push((settings.clone(), figures));
         }
         Ok(all)
     }
 
-    /// Of a wave, what goes on from a rung: the front of all that was tried there, and what is next to it where that is
-    /// less than one of [`ETA`].
-    fn promoted(&self, wave: &[Setting], rung: usize) -> Vec<Setting> {
-        let mut left: Vec<(&Setting, Size)> = self.rungs[rung]
-            .iter()
-            .filter_map(|(setting, trial)| Some((setting, trial.as_ref()?.size())))
-            .filter(|(_, size)| self.keeps_budgets(size))
-            .collect();
-        let mut promoted = Vec::new();
-        for layer in 0..2 {
-            let sizes: Vec<Size> = left.iter().map(|(_, size)| *size).collect();
-            let front = front::front(&sizes, Axis::Both, CHANCE);
-            let mut next: Vec<(&Setting, Size)> =
-                front.iter().map(|&k| left[k]).filter(|(setting, _)| wave.contains(setting)).collect();
-            if layer > 0 {
-                next.sort_by(|a, b| a.1.error.total_cmp(&b.1.error));
-                next.truncate(wave.len().div_ceil(ETA).saturating_sub(promoted.len()));
-            }
-            promoted.extend(next.into_iter().map(|(setting, _)| setting.clone()));
-            left = left.into_iter().enumerate().filter(|(k, _)| !front.contains(k)).map(|(_, s)| s).collect();
-        }
-        promoted
-    }
-
-    fn keeps_budgets(&self, size: &Size) -> bool {
-        self.options.budget_flash.is_none_or(|budget| size.flash <= budget)
-            && self.options.budget_macs.is_none_or(|budget| size.macs <= budget)
-    }
-
     fn result(self, complete: bool) -> Tuning {
-        let untried = if complete { Vec::new() } else { self.rest() };
-        let mut done: Vec<(Setting, Trial)> = self.rungs[LAST]
-            .iter()
-            .filter_map(|(setting, trial)| Some((setting.clone(), trial.clone()?)))
-            .filter(|(_, trial)| self.keeps_budgets(&trial.size()))
-            .collect();
+        let untried = if complete { Vec::new() } else { self.stages().concat() };
+        let keeps = |figures: &Figures| {
+            self.options.budget_flash.is_none_or(|budget| figures.flash_bytes <= budget)
+                && self.options.budget_macs.is_none_or(|budget| figures.macs_per_sample <= budget)
+        };
+        let mut done: Vec<(&Settings, &Figures)> =
+            self.fitted().filter(|(_, figures)| keeps(figures)).collect();
         done.sort_by(|(_, a), (_, b)| {
             a.flash_bytes.cmp(&b.flash_bytes).then(a.held_out.total_cmp(&b.held_out))
         });
-        let sizes: Vec<Size> = done.iter().map(|(_, trial)| trial.size()).collect();
-        let (flash, macs) = (front::front(&sizes, Axis::Flash, 0.0), front::front(&sizes, Axis::Macs, 0.0));
-        let recommended = front::recommended(&sizes);
-        let best = (0..done.len()).min_by(|&a, &b| done[a].1.held_out.total_cmp(&done[b].1.held_out));
-        let hint = best.and_then(|best| hint(&done[best], &self.pool));
-        let point = |(k, (setting, trial))| Point {
-            setting,
-            trial,
-            on_flash_front: flash.contains(&k),
-            on_macs_front: macs.contains(&k),
+        let flash: Vec<_> = done.iter().map(|(_, f)| (f.held_out, f.flash_bytes)).collect();
+        let macs: Vec<_> = done.iter().map(|(_, f)| (f.held_out, f.macs_per_sample)).collect();
+        let (on_flash, on_macs, recommended) = (front(&flash), front(&macs), recommended(&flash));
+        let candidate = |(k, &(settings, figures)): (usize, &(&Settings, &Figures))| Candidate {
+            settings: settings.clone(),
+            figures: figures.clone(),
+            on_flash_front: on_flash[k],
+            on_macs_front: on_macs[k],
             recommended: recommended == Some(k),
         };
-        let points = done.into_iter().enumerate().map(point).collect();
-        let failures =
-            self.failures.into_iter().map(|(setting, error)| (setting, error.to_string())).collect();
-        Tuning { points, fits: self.fits, untried, complete, failures, hint }
+        let candidates = done.iter().enumerate().map(candidate).collect();
+        let best = done.iter().min_by(|a, b| a.1.held_out.total_cmp(&b.1.held_out));
+        let hint = best.and_then(|(settings, figures)| self.hint(settings, figures));
+        let fits = self.tried.len();
+        let failures = self.failures.iter().map(|(settings, error)| (settings.clone(), error.to_string()));
+        Tuning { candidates, fits, untried, complete, failures: failures.collect(), hint }
     }
-}
 
-/// What to widen when the best model lies at a limit.
-fn hint((setting, trial): &(Setting, Trial), pool: &Pool<'_>) -> Option<String> {
-    let options = pool.options;
-    let mut wider = Vec::new();
-    if pool.memories.last() == Some(&setting.memory) {
-        wider.push(format!("`max_memory` {}", 2 * setting.memory));
+    /// What to widen when the best model lies at a limit.
+    fn hint(&self, settings: &Settings, figures: &Figures) -> Option<String> {
+        let mut wider = Vec::new();
+        if self.memories.last() == Some(&settings.memory) {
+            wider.push(format!("`max_memory` {}", 2 * settings.memory));
+        }
+        if settings.degree == self.options.max_degree {
+            wider.push(format!("`max_degree` {}", settings.degree + 1));
+        }
+        if settings.degree > 1 && figures.rank() == self.options.max_rank {
+            wider.push(format!("`max_rank` {}", 2 * self.options.max_rank));
+        }
+        (!wider.is_empty())
+            .then(|| format!("the least error lies at a limit of the search; try {}", wider.join(" ")))
     }
-    if setting.degree == options.max_degree {
-        wider.push(format!("`max_degree` {}", setting.degree + 1));
-    }
-    if setting.degree > 1 && trial.rank() == options.max_rank {
-        wider.push(format!("`max_rank` {}", 2 * options.max_rank));
-    }
-    (!wider.is_empty())
-        .then(|| format!("the least error lies at a limit of the search; try {}", wider.join(" ")))
 }

@@ -1,13 +1,17 @@
-//! One setting of `fit`: how it is named, what it costs and how it is fitted.
+//! Settingss of `fit`: how they are named, what they cost, and what they give.
 
+use super::TuneParams;
+use crate::data::Dataset;
 use crate::ensemble::{Combine, Strategy};
-use crate::fit::FitParams;
+use crate::fit::{FitError, FitParams};
+use crate::progress::{OnlyStop, Progress};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Memory, degree and rank cap, and the heads of an ensemble. Everything else is as `fit` has it by default; the ridge
 /// and the rank below the cap are chosen inside every fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Setting {
+pub struct Settings {
     /// Memory M.
     pub memory: usize,
     /// Degree d.
@@ -29,7 +33,7 @@ pub struct Heads {
     pub combine: Combine,
 }
 
-impl Setting {
+impl Settings {
     /// A short name, good for a file.
     pub(super) fn key(&self) -> String {
         let mut key = format!("m{}-d{}-r{}", self.memory, self.degree, self.max_rank);
@@ -70,6 +74,31 @@ impl Setting {
         let subsets = if count.is_some() { Strategy::Random } else { Strategy::Covering };
         params.heads(count).subsets(subsets).subset_size(subset_size).combine(combine)
     }
+
+    /// What `fit` gives with these settings.
+    pub(super) fn fit(
+        &self,
+        data: &Dataset,
+        options: &TuneParams<'_>,
+        progress: &dyn Progress,
+    ) -> Result<Figures, FitError> {
+        let mut params = self.params(options.seed).validation(options.validation);
+        if self.heads.is_some() {
+            params = params.budget_flash(options.budget_flash).budget_macs(options.budget_macs);
+        }
+        let outcome = params.check(data)?.fit(data, &OnlyStop(progress))?;
+        let bytes = outcome.model.to_bytes().map_err(|error| FitError::Model(error.to_string()))?;
+        let largest = |bond: usize| outcome.heads.iter().map(|head| head.ranks[bond]).max().unwrap_or(0);
+        Ok(Figures {
+            held_out: outcome.held_out.nrmse,
+            nrmse: outcome.validation.nrmse,
+            relative_residual: outcome.validation.relative_residual,
+            flash_bytes: bytes.len(),
+            macs_per_sample: outcome.model.parameters(),
+            heads: outcome.heads.len(),
+            ranks: (0..self.degree - 1).map(largest).collect(),
+        })
+    }
 }
 
 impl Heads {
@@ -93,7 +122,33 @@ impl Heads {
     }
 }
 
-impl fmt::Display for Setting {
+/// What a fit gave.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    /// Mean NRMSE of the outputs on the samples that were held out to choose on: what settings are compared by.
+    pub held_out: f64,
+    /// The same on the validation samples, which choose nothing.
+    pub nrmse: f64,
+    /// Relative residual on the validation samples.
+    pub relative_residual: f64,
+    /// Bytes of the model file.
+    pub flash_bytes: usize,
+    /// Multiply-accumulates per sample.
+    pub macs_per_sample: usize,
+    /// Heads of the model.
+    pub heads: usize,
+    /// Largest inner ranks over the heads.
+    pub ranks: Vec<usize>,
+}
+
+impl Figures {
+    /// The largest rank; 1 for a linear model.
+    pub(super) fn rank(&self) -> usize {
+        self.ranks.iter().copied().max().unwrap_or(1)
+    }
+}
+
+impl fmt::Display for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "memory {}, degree {}", self.memory, self.degree)?;
         if self.degree > 1 {
@@ -116,13 +171,13 @@ mod tests {
 
     #[test]
     fn names_options_and_work() {
-        let full = Setting { memory: 4, degree: 3, max_rank: 2, heads: None };
+        let full = Settings { memory: 4, degree: 3, max_rank: 2, heads: None };
         assert_eq!(full.key(), "m4-d3-r2");
         // q = 9: 1 x 9 x 2 + 2 x 9 x 2 + 2 x 9 x 1.
         assert_eq!(full.parameters(2, 1, 2), 72);
         let heads = Heads { count: None, subset_size: 4, combine: Combine::Additive };
         assert_eq!(heads.expected(12, 2), 1.5 * 66.0 / 6.0);
-        let covering = Setting { heads: Some(heads), ..full.clone() };
+        let covering = Settings { heads: Some(heads), ..full.clone() };
         assert_eq!(covering.key(), "m4-d3-r2-cover-s4-additive");
         assert_eq!(covering.to_string(), "memory 4, degree 3, rank 2, covering heads of 4 inputs, additive");
     }

@@ -1,0 +1,79 @@
+//! Heads that predict Y, each by itself, and their weights: `average` and `stack`.
+
+use super::heads::{self, Failure, Head, Material, products, train_all};
+use super::options::Plan;
+use super::select::{Cost, select};
+use super::{Chosen, EnsembleParams, Extra, chosen, cost, file_bytes, hint, relevance, weights};
+use crate::checkpoint::Checkpoint;
+use crate::fit::{self, FitError};
+use crate::progress::{Event, Progress};
+use crate::solve::{Problem, SolveParams};
+use nalgebra::{DMatrix, DVector};
+use std::time::Instant;
+
+/// Heads that predict Y, weighted: `average` and `stack`.
+pub(super) fn choose(
+    material: &Material<'_>,
+    plan: Plan,
+    options: &fit::ValidFitParams,
+    ensemble: &EnsembleParams,
+    checkpoint: Option<&Checkpoint>,
+    progress: &dyn Progress,
+) -> Result<Chosen, FitError> {
+    let solve = &options.solve;
+    let (heads, failures) = match plan {
+        Plan::Fixed(subsets) => train_all(material, &subsets, solve, checkpoint, progress)?,
+        Plan::Adaptive(count) => {
+            train_adaptively(material, count, ensemble.subset_size, solve, checkpoint, progress)?
+        }
+    };
+    let (all, folds) = products(material, &heads);
+    let costs: Vec<Cost> = heads.iter().map(|head| cost(&head.inputs, &head.choice.networks[0])).collect();
+    let every = chosen(material, &heads, &vec![0.0; heads.len()]).0;
+    let rest = file_bytes(material, &every, options)? - costs.iter().map(|cost| cost.flash).sum::<usize>();
+    let before = (heads.len(), rest + costs.iter().map(|cost| cost.flash).sum::<usize>());
+    let room = ensemble.room(rest);
+    let selection = select(&all, &folds, ensemble.combine, &costs, &room);
+    let selection = selection.ok_or_else(|| ensemble.too_tight(&costs, rest))?;
+    let hint = hint::for_weights(material, &all, &folds, ensemble.combine, options, progress);
+    let heads: Vec<Head> = selection.heads.iter().map(|&k| heads[k].clone()).collect();
+    let weights: Vec<f64> = selection.weights.iter().copied().collect();
+    let (heads, held_out) = chosen(material, &heads, &weights);
+    Ok((heads, held_out, Extra { joint_steps: 0, failures, before, hint }))
+}
+
+/// Heads one after the other, each where the residual of those before it depends most.
+fn train_adaptively(
+    material: &Material<'_>,
+    count: usize,
+    size: usize,
+    options: &SolveParams,
+    checkpoint: Option<&Checkpoint>,
+    progress: &dyn Progress,
+) -> Result<(Vec<Head>, Vec<Failure>), FitError> {
+    let samples = &material.samples;
+    let truth = DVector::from_column_slice(samples.y.as_slice());
+    let (mut subsets, mut results): (Vec<Vec<usize>>, Vec<Result<Head, FitError>>) = (Vec::new(), Vec::new());
+    let mut columns: Vec<DVector<f64>> = Vec::new();
+    let mut residual = samples.y.clone();
+    let start = Instant::now();
+    for k in 0..count {
+        let table = relevance::dependence(samples, &residual, material.inputs());
+        let Some(subset) = relevance::strongest(&table, size, &subsets) else { break };
+        let result = heads::train(material, k, &subset, options, checkpoint, progress);
+        if let Ok(head) = &result {
+            let problem = Problem { x: &samples.of_inputs(&subset), y: &samples.y };
+            let prediction = fit::held_out(&head.choice.networks, &material.blocks, &problem);
+            columns.push(DVector::from_column_slice(prediction.as_slice()));
+            let matrix = DMatrix::from_columns(&columns);
+            let mut products = weights::Products::new(columns.len());
+            products.add(&matrix, &truth);
+            let left = &truth - matrix * weights::free(&products);
+            residual = DMatrix::from_column_slice(residual.nrows(), residual.ncols(), left.as_slice());
+            progress.report(&Event::head(k, k + 1, count, head.choice.error, start));
+        }
+        subsets.push(subset);
+        results.push(result);
+    }
+    heads::sort_out(material, &subsets, results)
+}
