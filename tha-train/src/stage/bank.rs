@@ -1,50 +1,8 @@
-//! Sections and features: the filters of all inputs, computed sample by sample within each record.
-//!
-//! | section | recurrence | passes on |
-//! |---|---|---|
-//! | average | s += max(alpha, 1/n) (u - s), n samples since the start | s |
-//! | resonator | w(t) = u(t) + b w(t-1) - m2 w(t-2); outputs g_0 (w(t) - c w(t-1)) and g_1 w(t-1) | the all-pass m2 w(t) - b w(t-1) + w(t-2) |
-//!
-//! An average starts as a running mean, so it has no transient. A resonator starts at rest: until the start has faded its rows
-//! are not scored. The outputs of resonators in a row are orthonormal filters (Kautz functions). Coefficients are those of a model
-//! file, f32; the arithmetic is f64.
+//! The bank: sections for every input, features made of them, and both computed over the records of a data set.
 
-use super::{InputMap, StageError};
+use super::InputMap;
+use super::sections::{Filter, Section, Source, State, settled};
 use crate::data::Dataset;
-
-/// Where a section gets its samples from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// A standardised input.
-    Input(usize),
-    /// What an earlier section passes on.
-    Section(usize),
-}
-
-/// A filter of first or second order.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Section {
-    /// One real pole, 1 - alpha.
-    Average {
-        /// Its samples.
-        source: Source,
-        /// 1 - exp(-1 / time constant).
-        alpha: f32,
-    },
-    /// A pair of poles, the roots of z^2 - b z + m2.
-    Resonator {
-        /// Its samples.
-        source: Source,
-        /// Twice the real part of the poles.
-        b: f32,
-        /// The square of their modulus.
-        m2: f32,
-        /// c = b / (1 + m2).
-        c: f32,
-        /// sqrt(1 - m2^2) and sqrt((1 - c^2)(1 - m2^2)).
-        gains: [f32; 2],
-    },
-}
 
 /// A sequence of numbers that a feature is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,69 +51,6 @@ pub(super) struct Outputs {
     of_section: Vec<[Vec<f64>; 2]>,
 }
 
-/// The part of a start that may be left when rows begin to count.
-const SETTLED: f64 = 1e-3;
-/// Samples after which a resonator that has not settled is said to be unstable: no record is as long.
-const ENDLESS: usize = 10_000_000;
-
-impl Section {
-    /// The average of a time constant in samples.
-    pub fn average(source: Source, tau: f64) -> Self {
-        Self::Average { source, alpha: -(-tau.recip()).exp_m1() as f32 }
-    }
-
-    /// The resonator with the poles re + im i and re - im i.
-    pub fn resonator(source: Source, re: f64, im: f64) -> Result<Self, StageError> {
-        let (b, m2) = ((2.0 * re) as f32, (re * re + im * im) as f32);
-        let (wide, square) = (f64::from(b), f64::from(m2));
-        // The roots are inside the unit circle exactly if both hold.
-        if square >= 1.0 || wide.abs() >= 1.0 + square {
-            let modulus = if square >= 1.0 { square.sqrt() } else { re.hypot(im) };
-            return Err(StageError::Unstable { re, im, modulus });
-        }
-        let c = wide / (1.0 + square);
-        let energy = 1.0 - square * square;
-        let gains = [energy.sqrt() as f32, ((1.0 - c * c) * energy).sqrt() as f32];
-        Ok(Self::Resonator { source, b, m2, c: c as f32, gains })
-    }
-
-    /// Where its samples come from.
-    pub fn source(&self) -> Source {
-        match *self {
-            Self::Average { source, .. } | Self::Resonator { source, .. } => source,
-        }
-    }
-}
-
-/// What a section remembers.
-#[derive(Clone, Copy, Debug, Default)]
-struct State {
-    count: f64,
-    recent: [f64; 2],
-}
-
-impl State {
-    /// Takes a sample; gives the two outputs and what is passed on.
-    fn step(&mut self, section: &Section, sample: f64) -> ([f64; 2], f64) {
-        self.count += 1.0;
-        let [last, before] = self.recent;
-        match *section {
-            Section::Average { alpha, .. } => {
-                let s = last + f64::from(alpha).max(self.count.recip()) * (sample - last);
-                self.recent[0] = s;
-                ([s, 0.0], s)
-            }
-            Section::Resonator { b, m2, c, gains, .. } => {
-                let [b, m2, c] = [b, m2, c].map(f64::from);
-                let w = sample + b * last - m2 * before;
-                self.recent = [w, last];
-                let outputs = [f64::from(gains[0]) * (w - c * last), f64::from(gains[1]) * last];
-                (outputs, m2 * w - b * last + before)
-            }
-        }
-    }
-}
-
 impl Feature {
     /// Whether it is an input some samples ago.
     pub fn is_delay(&self) -> bool {
@@ -164,52 +59,33 @@ impl Feature {
 }
 
 impl Bank {
-    /// Samples at the start of a record that are history only: the longest lag, or until the resonators have settled.
+    /// Samples at the start of a record that are history only: the longest lag, or until all sections have settled.
     pub fn history(&self) -> usize {
         let lag = |feature: &Feature| match feature.signal {
             Signal::Lag { lag, .. } => lag,
             Signal::Section { .. } => 0,
         };
         let lags = self.features.iter().map(lag).max().unwrap_or(0);
-        let settling = (0..self.sections.len()).map(|section| self.settling(section));
-        lags.max(settling.max().unwrap_or(0))
+        let settled = (0..self.sections.len()).map(|section| self.settled(section));
+        lags.max(settled.max().unwrap_or(1) - 1)
     }
 
-    /// Samples after which at most [`SETTLED`] of the impulse response of a resonator of the first input is left, as a root
-    /// mean square. All inputs have the same sections.
-    fn settling(&self, section: usize) -> usize {
+    /// The number of the first sample at which a section of the first input has settled; all inputs have the same sections.
+    fn settled(&self, section: usize) -> usize {
         let mut chain = Vec::new();
         let mut next = Source::Section(section);
         while let Source::Section(at) = next {
-            let section = self.sections[at];
-            if matches!(section, Section::Resonator { .. }) {
-                chain.push((section, State::default()));
-            }
-            next = section.source();
+            chain.push(self.sections[at].filter);
+            next = self.sections[at].source;
         }
-        if chain.is_empty() || next != Source::Input(0) {
-            return 0;
-        }
-        // The outputs are orthonormal: each of the two has a response of unit energy.
-        let mut left = 2.0;
-        for t in 0..ENDLESS {
-            let mut sample = if t == 0 { 1.0 } else { 0.0 };
-            let mut outputs = [0.0; 2];
-            for (section, state) in chain.iter_mut().rev() {
-                (outputs, sample) = state.step(section, sample);
-            }
-            left -= outputs.iter().map(|v| v * v).sum::<f64>();
-            if left <= 2.0 * SETTLED * SETTLED {
-                return t + 1;
-            }
-        }
-        ENDLESS
+        chain.reverse();
+        if next == Source::Input(0) { settled(&chain) } else { 1 }
     }
 
     /// Runs all sections over all records, each from its start.
     pub(super) fn run(&self, data: &Dataset, maps: &[InputMap]) -> Outputs {
         let column = |section: &Section| {
-            let second = matches!(section, Section::Resonator { .. });
+            let second = matches!(section.filter, Filter::Resonator(_));
             [vec![0.0; data.len()], vec![0.0; if second { data.len() } else { 0 }]]
         };
         let mut of_section: Vec<[Vec<f64>; 2]> = self.sections.iter().map(column).collect();
@@ -218,12 +94,12 @@ impl Bank {
             let mut passed = vec![0.0; self.sections.len()];
             for row in record.rows.clone() {
                 for (k, section) in self.sections.iter().enumerate() {
-                    let sample = match section.source() {
+                    let sample = match section.source {
                         Source::Input(input) => maps[input].standardise(data.u[input][row]),
                         Source::Section(earlier) => passed[earlier],
                     };
                     let outputs;
-                    (outputs, passed[k]) = states[k].step(section, sample);
+                    (outputs, passed[k]) = states[k].step(&section.filter, sample);
                     for (column, value) in of_section[k].iter_mut().zip(outputs) {
                         if let Some(entry) = column.get_mut(row) {
                             *entry = value;
@@ -312,7 +188,8 @@ mod tests {
     fn an_average_is_a_running_mean_that_turns_into_an_exponential_one() {
         let (data, bank, levels) = features("levels:8");
         let (_, _, differences) = features("differences:8");
-        assert_eq!((bank.features.len(), bank.history()), (10, 0));
+        // The last running mean is that of eight samples.
+        assert_eq!((bank.features.len(), bank.history()), (10, 8));
         for (record, input) in [(0, 0), (1, 1)] {
             let rows = data.records[record].rows.clone();
             let u = &data.u[input][rows.clone()];
@@ -373,13 +250,14 @@ mod tests {
                 close(&values[2 * k + input][record.rows.clone()], &expected);
             }
         }
-        // One part in a thousand of the last responses is left when rows begin to count.
-        let left = |n: usize| {
-            let energy = responses[2..].iter().map(|h| h[n..].iter().map(|v| v * v).sum::<f64>());
-            (energy.sum::<f64>() / 2.0).sqrt()
-        };
+        // One part in a thousand of the peak is left when rows begin to count: w(t) and w(t-1) give the state.
+        let w = divided([1.0, 0.0, 0.0], &passed);
+        let before = |t: usize| if t > 0 { w[t - 1] } else { 0.0 };
+        let size = |t: usize| (w[t] - re * before(t)).hypot(im * before(t));
+        let peak = (0..400).map(size).fold(0.0, f64::max);
         let history = bank.history();
-        assert!(left(history) <= 1.001e-3 && left(history - 1) > 0.999e-3, "{history}");
+        assert!(size(history) > 1e-3 * peak, "{history}");
+        assert!((history + 1..400).all(|t| size(t) <= 1e-3 * peak), "{history}");
     }
 
     #[test]

@@ -10,7 +10,8 @@
 //! All of them are lists of the same two things ([`Bank`]): sections, and features that are sections or differences of two.
 
 use super::StageError;
-use super::bank::{Bank, Feature, Section, Signal, Source};
+use super::bank::{Bank, Feature, Signal};
+use super::sections::{Filter, Section, Source};
 use crate::data::Dataset;
 use std::fmt;
 use std::str::FromStr;
@@ -60,7 +61,7 @@ impl Basis {
             Self::Kautz { re, im, .. } if !(re.is_finite() && im.is_finite()) => {
                 refuse("RE and IM must be finite")
             }
-            Self::Kautz { re, im, .. } => Section::resonator(Source::Input(0), re, im).map(|_| ()),
+            Self::Kautz { re, im, .. } => Filter::resonator(re, im).map(|_| ()),
             _ => Ok(()),
         }
     }
@@ -68,10 +69,11 @@ impl Basis {
     /// Refuses data in which no record is as long as the memory of the filters.
     pub fn check_records(&self, data: &Dataset) -> Result<(), StageError> {
         let longest = data.records.iter().map(|record| record.rows.len()).max().unwrap_or(0);
-        let (needed, remedy) = match *self {
-            Self::Lags(m) => (m, "shorter memory"),
-            Self::Levels(t) | Self::Differences(t) => (t, "shorter time constant"),
-            Self::Kautz { .. } => (self.bank(1)?.history() + 1, "pole that fades faster"),
+        let needed = self.bank(1)?.history() + 1;
+        let remedy = match self {
+            Self::Lags(_) => "shorter memory",
+            Self::Levels(_) | Self::Differences(_) => "shorter time constant",
+            Self::Kautz { .. } => "pole that fades faster",
         };
         if longest >= needed {
             return Ok(());
@@ -80,46 +82,47 @@ impl Basis {
         Err(StageError::TooShort { origin, longest, basis, needed, remedy })
     }
 
-    /// The sections and features of so many inputs. The features of all inputs stand together: those that come first in the
-    /// table above, of every input, then those that come second, as in a lag window.
+    /// The sections and features of so many inputs, filter by filter for all inputs each, as in a lag window.
     pub fn bank(&self, inputs: usize) -> Result<Bank, StageError> {
         self.check()?;
-        let mut sections = Vec::new();
-        let mut of_input: Vec<Vec<Feature>> = Vec::with_capacity(inputs);
-        for input in 0..inputs {
-            let feature = |signal, minus| Feature { input, signal, minus };
-            let first = sections.len();
-            let average = |section| Signal::Section { section, output: 0 };
+        let filters = match *self {
+            Self::Lags(_) => Vec::new(),
+            Self::Levels(t) | Self::Differences(t) => {
+                (0..=t.ilog2()).map(|k| Filter::average(f64::from(k).exp2())).collect()
+            }
+            Self::Kautz { re, im, count } => vec![Filter::resonator(re, im)?; count],
+        };
+        let section = |k: usize, input: usize| Section {
+            source: match self {
+                Self::Kautz { .. } if k > 0 => Source::Section((k - 1) * inputs + input),
+                _ => Source::Input(input),
+            },
+            filter: filters[k],
+        };
+        let each = 0..filters.len();
+        let sections =
+            each.clone().flat_map(|k| (0..inputs).map(move |input| (k, input))).map(|(k, i)| section(k, i));
+        let signals = |input: usize| -> Vec<Signal> {
+            let output = |k: usize, output| Signal::Section { section: k * inputs + input, output };
             let now = Signal::Lag { input, lag: 0 };
-            of_input.push(match *self {
-                Self::Lags(m) => (0..m).map(|lag| feature(Signal::Lag { input, lag }, None)).collect(),
-                Self::Levels(t) | Self::Differences(t) => {
-                    let constants = (0..=t.ilog2()).map(|k| f64::from(k).exp2());
-                    sections.extend(constants.map(|tau| Section::average(Source::Input(input), tau)));
-                    let levels: Vec<Signal> =
-                        std::iter::once(now).chain((first..sections.len()).map(average)).collect();
-                    let minus = |k: usize| match self {
-                        Self::Differences(_) => levels.get(k + 1).copied(),
-                        _ => None,
-                    };
-                    levels.iter().enumerate().map(|(k, level)| feature(*level, minus(k))).collect()
-                }
-                Self::Kautz { re, im, count } => {
-                    for section in first..first + count {
-                        let source = match section {
-                            section if section == first => Source::Input(input),
-                            section => Source::Section(section - 1),
-                        };
-                        sections.push(Section::resonator(source, re, im)?);
-                    }
-                    let outputs = |section| [0, 1].map(|output| Signal::Section { section, output });
-                    (first..first + count).flat_map(outputs).map(|signal| feature(signal, None)).collect()
-                }
-            });
-        }
-        let each = of_input.first().map_or(0, Vec::len);
-        let features = (0..each).flat_map(|k| of_input.iter().map(move |features| features[k])).collect();
-        Ok(Bank { inputs, sections, features })
+            match *self {
+                Self::Lags(m) => (0..m).map(|lag| Signal::Lag { input, lag }).collect(),
+                Self::Kautz { .. } => each.clone().flat_map(|k| [output(k, 0), output(k, 1)]).collect(),
+                _ => std::iter::once(now).chain(each.clone().map(|k| output(k, 0))).collect(),
+            }
+        };
+        let signals: Vec<Vec<Signal>> = (0..inputs).map(signals).collect();
+        let feature = |k: usize, input: usize| {
+            let minus = match self {
+                Self::Differences(_) => signals[input].get(k + 1).copied(),
+                _ => None,
+            };
+            Feature { input, signal: signals[input][k], minus }
+        };
+        let count = signals.first().map_or(0, Vec::len);
+        let features =
+            (0..count).flat_map(|k| (0..inputs).map(move |input| (k, input))).map(|(k, i)| feature(k, i));
+        Ok(Bank { inputs, sections: sections.collect(), features: features.collect() })
     }
 }
 
@@ -172,7 +175,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_again() {
-        for text in ["lags:5", "levels:64", "differences:1", "kautz:0.9,0.3,4", "kautz:-0.5,0,1"] {
+        for text in ["lags:5", "levels:64", "differences:1", "kautz:0.9,0.3,4", "kautz:-0.5,0.01,1"] {
             assert_eq!(text.parse::<Basis>().unwrap().to_string(), text);
         }
         assert_eq!("kautz: 0.9, 0.3, 4".parse(), Ok(Basis::Kautz { re: 0.9, im: 0.3, count: 4 }));
@@ -194,7 +197,8 @@ mod tests {
             ("kautz:NaN,0.3,1", "must be finite"),
             ("kautz:0.6,0.8,2", "modulus 1;"),
             ("kautz:1.2,0,2", "modulus 1.2"),
-            ("kautz:0.999999999,0,2", "modulus 1;"),
+            ("kautz:0.6,0.799999999,2", "modulus 1;"),
+            ("kautz:0.9,0,2", "does not ring"),
         ] {
             let said = text.parse::<Basis>().unwrap_err().to_string();
             assert!(said.contains(finding) && !said.contains('\n'), "{text}: {said}");
@@ -207,7 +211,7 @@ mod tests {
         let check = |text: &str| text.parse::<Basis>().unwrap().check_records(&data);
         assert!(check("lags:70").is_ok() && check("levels:64").is_ok() && check("kautz:0.8,0.3,1").is_ok());
         let said = check("differences:128").unwrap_err().to_string();
-        assert!(said.contains("70 samples, but differences:128 needs 128"), "{said}");
+        assert!(said.contains("70 samples, but differences:128 needs 129"), "{said}");
         let said = check("kautz:0.98,0.1,1").unwrap_err().to_string();
         assert!(said.contains("fades faster"), "{said}");
         assert!(check("lags:71").is_err());
@@ -227,13 +231,13 @@ mod tests {
             let second = bank.features.iter().filter(|feature| feature.input == 1);
             second.map(|feature| (feature.signal, feature.minus)).collect::<Vec<_>>()
         };
-        let (now, s1, s2) = (lag(1, 0), section(2, 0), section(3, 0));
+        let (now, s1, s2) = (lag(1, 0), section(1, 0), section(3, 0));
         assert_eq!(of_second(&bank("levels:2")), [(now, None), (s1, None), (s2, None)]);
         assert_eq!(of_second(&bank("differences:2")), [(now, Some(s1)), (s1, Some(s2)), (s2, None)]);
         let kautz = bank("kautz:0.5,0.5,2");
-        let sources: Vec<_> = kautz.sections.iter().map(Section::source).collect();
-        assert_eq!(sources, [Source::Input(0), Source::Section(0), Source::Input(1), Source::Section(2)]);
-        let outputs: Vec<_> = [(2, 0), (2, 1), (3, 0), (3, 1)].map(|(s, k)| (section(s, k), None)).into();
+        let sources: Vec<_> = kautz.sections.iter().map(|section| section.source).collect();
+        assert_eq!(sources, [Source::Input(0), Source::Input(1), Source::Section(0), Source::Section(1)]);
+        let outputs: Vec<_> = [(1, 0), (1, 1), (3, 0), (3, 1)].map(|(s, k)| (section(s, k), None)).into();
         assert_eq!(of_second(&kautz), outputs);
     }
 }

@@ -114,9 +114,10 @@ mod tests {
         for row in 0..data.len() {
             data.y[0][row] = truth(&data, row);
         }
-        let part = stage.clone().rows(&data, (0..data.len()).collect()).linear_part();
+        let rows = data.scored_rows(stage.bank.history() + 1);
+        let part = stage.clone().rows(&data, rows.clone()).linear_part();
         let scale = f64::from(stage.scaling.outputs[0].scale);
-        let inside = stage.clone().rows(&data, (0..data.len()).collect()).extension(&part);
+        let inside = stage.clone().rows(&data, rows).extension(&part);
         assert!(inside.iter().all(|v| *v == 0.0));
         // A step of input 0 in the last row, out of its range by 100.
         let row = data.len() - 1;

@@ -1,7 +1,7 @@
 //! Delivery: a network over the coordinates of a fit as one over the coordinates of a model file.
 //!
-//! In the file a plain feature has one row in every core, and a mapped one has a row for each of its nodes: the value of
-//! linear part and ramps there. Between the nodes both are linear, so that the two rows beside a value give it exactly (hat
+//! In the file a plain feature has one row in every core; behind all of these a mapped one has a row for each of its nodes: the
+//! value of linear part and ramps there. Between the nodes both are linear, so that the two rows beside a value give it exactly (hat
 //! functions). All constants of the standardisation go into the rows of the constant and of the nodes.
 
 use super::Stage;
@@ -26,14 +26,15 @@ impl Stage {
                 to.iter_mut().zip(values).for_each(|(to, value)| *to += factor * value);
             };
             add(0, 1.0, from(0));
-            let (mut row, mut ramp) = (1, 1 + features.len());
+            let plain = features.iter().filter(|feature| self.known[**feature].nodes.is_empty()).count();
+            // Mapped features stand behind the plain ones.
+            let (mut plain_row, mut row, mut ramp) = (1, 1 + plain, 1 + features.len());
             for (k, &feature) in features.iter().enumerate() {
                 let known = &self.known[feature];
                 if known.nodes.is_empty() {
                     add(0, known.unit.apply(0.0), from(1 + k));
-                    add(row, known.unit.gain, from(1 + k));
-                    row += 1;
-                    continue;
+                    add(plain_row, known.unit.gain, from(1 + k));
+                    plain_row += 1;
                 }
                 for node in known.nodes.iter().copied().map(f64::from) {
                     add(row, known.unit.apply(node), from(1 + k));

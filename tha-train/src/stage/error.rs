@@ -22,14 +22,20 @@ pub enum StageError {
         above: usize,
     },
     /// A resonance that never settles.
-    #[error("basis: the pole {re} + {im}i has the modulus {modulus}; it must be below 1 to fade")]
+    #[error("basis: the pole {re} + {im}i has the modulus {modulus}; it must be below 1")]
     Unstable {
         /// Real part.
         re: f64,
         /// Imaginary part.
         im: f64,
         /// |pole|, as rounded to the numbers of a model file.
-        modulus: f64,
+        modulus: f32,
+    },
+    /// A pole on the real axis.
+    #[error("basis: the real pole {re} does not ring; give it an imaginary part, or use levels")]
+    Overdamped {
+        /// Real part.
+        re: f64,
     },
     /// Records that are shorter than the memory of the filters.
     #[error("{origin}: the longest record has {longest} samples, but {basis} needs {needed}; use a {remedy}")]

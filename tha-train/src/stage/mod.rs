@@ -17,8 +17,9 @@ mod maps;
 mod resonances;
 mod rows;
 mod scaling;
+mod sections;
 
-pub use bank::{Bank, Feature, Section, Signal, Source};
+pub use bank::{Bank, Feature, Signal};
 pub use basis::Basis;
 pub use beyond::Beyond;
 pub use error::StageError;
@@ -26,6 +27,7 @@ pub use resonances::resonances;
 pub use rows::{Staged, Staged as Lagged, Subset};
 pub(crate) use scaling::root_mean_square;
 pub use scaling::{InputMap, OutputMap, Scaling, eating_offset, mean_and_std};
+pub use sections::{Filter, Resonator, Section, Source};
 
 use crate::data::Dataset;
 use maps::{MOST, Ramp, Unit, distinct, map, range};
@@ -153,6 +155,13 @@ impl Stage {
     fn features_of(&self, inputs: &[usize]) -> impl Iterator<Item = usize> {
         let p = self.bank.inputs.max(1);
         (0..self.bank.features.len() / p).flat_map(move |k| inputs.iter().map(move |input| k * p + input))
+    }
+
+    /// The same in the order of a model file: the mapped ones last.
+    fn delivered_features(&self, inputs: &[usize]) -> Vec<usize> {
+        let mut features: Vec<usize> = self.features_of(inputs).collect();
+        features.sort_by_key(|feature| !self.known[*feature].nodes.is_empty());
+        features
     }
 
     /// What the network sees of a value: the range clamps it, unless plain features pass.

@@ -117,10 +117,13 @@ impl Subset<'_> {
         let (stage, count) = (&self.samples.stage, rows.len());
         let mut x = DMatrix::zeros(count, self.ncols());
         x.column_mut(0).fill(1.0);
-        let features = stage.features_of(self.inputs).count();
+        let features: Vec<usize> = match self.form {
+            Form::Fit => stage.features_of(self.inputs).collect(),
+            Form::Device => stage.delivered_features(self.inputs),
+        };
         // Ramps stand behind all features, hats in the place of theirs.
-        let (mut own, mut next) = (1, 1 + features);
-        for feature in stage.features_of(self.inputs) {
+        let (mut own, mut next) = (1, 1 + features.len());
+        for feature in features {
             let (known, seen) = (&stage.known[feature], stage.seen(feature));
             let mut column = x.column_mut(own);
             self.samples.read(feature, rows, column.as_mut_slice());
