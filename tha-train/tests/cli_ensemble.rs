@@ -60,12 +60,12 @@ fn covering_additive_heads_recover_the_truth() {
 #[test]
 fn correlated_inputs_are_averaged_stacked_and_added_to_the_figures_known_for_them() {
     // On other draws no convex combination reaches this: BENCHMARKS.md.
-    let folder = synth("--channels 16 --rank 4 --samples 3000 --seed 1 --noise 0.05 --correlation 0.9");
+    let folder = synth("--channels 16 --rank 4 --samples 3000 --seed 2 --noise 0.05 --correlation 0.9");
     let [average, stack, additive] = ["average", "stack", "additive"].map(|combine| {
         fit(&format!("--heads 24 --subset-size 4 --combine {combine}"), folder.path());
         residual(folder.path())
     });
-    assert!(average <= 0.32 && stack <= average && additive <= 0.13, "{average} {stack} {additive}");
+    assert!(average <= 0.24 && stack <= 0.18 && additive <= 0.06, "{average} {stack} {additive}");
 }
 
 #[test]
