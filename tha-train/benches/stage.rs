@@ -8,12 +8,13 @@
 use nalgebra::DMatrix;
 use std::path::Path;
 use std::time::Instant;
+use tha_core::RangePolicy;
 use tha_train::Silent;
 use tha_train::data::{Columns, Dataset, Source, Split};
 use tha_train::metrics::Metrics;
 use tha_train::network::Network;
 use tha_train::solve::{Problem, SolveParams, choose, fit};
-use tha_train::stage::{Basis, Beyond, Scaling, Stage};
+use tha_train::stage::{Basis, Scaling, Stage};
 
 /// Recording, basis, maps, degree, rank cap.
 const SETTINGS: [&str; 6] = [
@@ -65,7 +66,7 @@ fn measure(folder: &Path, setting: &str, skip: usize) -> Option<()> {
     let blocks = Split::blocks(&train, &rows);
     let scaling = Scaling::from_rows(&train, &rows).expect("a scaling");
     let stage =
-        Stage::fit(&train, &rows, &scaling, &basis, maps.parse().ok(), Beyond::Pass).expect("a stage");
+        Stage::fit(&train, &rows, &scaling, &basis, maps.parse().ok(), RangePolicy::Pass).expect("a stage");
     let samples = stage.clone().rows(&train, rows);
     let problem = Problem { x: &samples, y: &samples.y };
     let options = SolveParams {
@@ -82,8 +83,8 @@ fn measure(folder: &Path, setting: &str, skip: usize) -> Option<()> {
         let clock = Instant::now();
         let fitted = networks(&problem, &blocks, &groups, &options);
         let seconds = clock.elapsed().as_secs_f64();
-        let error = |beyond: Beyond| {
-            let samples = stage.clone().with_beyond(beyond).rows(&test, test.scored_rows(history + 1));
+        let error = |beyond: RangePolicy| {
+            let samples = stage.clone().with_policy(beyond).rows(&test, test.scored_rows(history + 1));
             let mut prediction = DMatrix::zeros(samples.rows.len(), 0);
             for network in &fitted.networks {
                 let values = network.evaluate(&samples);
@@ -91,13 +92,13 @@ fn measure(folder: &Path, setting: &str, skip: usize) -> Option<()> {
                 prediction = prediction.insert_columns(at, values.ncols(), 0.0);
                 prediction.columns_mut(at, values.ncols()).copy_from(&values);
             }
-            if beyond == Beyond::Extend {
+            if beyond == RangePolicy::Extend {
                 prediction += samples.extension(&linear);
             }
             scaling.restore(&mut prediction);
             Metrics::new(&test.outputs, &test.outputs_at(&samples.rows), &prediction)
         };
-        let [pass, clamp, extend] = [Beyond::Pass, Beyond::Clamp, Beyond::Extend].map(error);
+        let [pass, clamp, extend] = [RangePolicy::Pass, RangePolicy::Clamp, RangePolicy::Extend].map(error);
         let by_output: Vec<String> =
             extend.outputs.iter().map(|output| format!("{:.3}", output.nrmse)).collect();
         let delivered = fitted.networks.iter().map(|network| stage.deliver(network, &inputs).parameters());

@@ -4,11 +4,12 @@
 use nalgebra::DMatrix;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
+use tha_core::RangePolicy;
 use tha_train::Silent;
 use tha_train::data::{Dataset, Split};
 use tha_train::metrics::Metrics;
 use tha_train::solve::{Problem, SolveParams, choose, fit};
-use tha_train::stage::{Basis, Beyond, Scaling, Stage, resonances};
+use tha_train::stage::{Basis, Scaling, Stage, resonances};
 
 /// Of the linear poles.
 const MODULUS: f64 = 0.98;
@@ -31,7 +32,7 @@ fn error(train: &Dataset, test: &Dataset, basis: Basis, max_rank: usize) -> f64 
     let history = basis.bank(1).unwrap().history();
     let rows = train.scored_rows(history + 1);
     let (blocks, scaling) = (Split::blocks(train, &rows), Scaling::from_rows(train, &rows).unwrap());
-    let stage = Stage::fit(train, &rows, &scaling, &basis, None, Beyond::Clamp).unwrap();
+    let stage = Stage::fit(train, &rows, &scaling, &basis, None, RangePolicy::Clamp).unwrap();
     let samples = stage.clone().rows(train, rows);
     let problem = Problem { x: &samples, y: &samples.y };
     let memory = if let Basis::Lags(memory) = basis { memory } else { 0 };

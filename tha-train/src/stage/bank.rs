@@ -1,27 +1,9 @@
 //! The bank: sections for every input, features made of them, and both computed over the records of a data set.
 
 use super::InputMap;
-use super::sections::{Filter, Section, Source, State, settled};
+use super::sections::State;
 use crate::data::Dataset;
-
-/// A sequence of numbers that a feature is made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Signal {
-    /// A standardised input some samples ago.
-    Lag {
-        /// Which input.
-        input: usize,
-        /// How many samples ago.
-        lag: usize,
-    },
-    /// An output of a section.
-    Section {
-        /// Which section.
-        section: usize,
-        /// 0, or 1 for the second output of a resonator.
-        output: usize,
-    },
-}
+use tha_core::build::{self, Filter, Section, Signal, Source};
 
 /// One entry of z_t: a signal or the difference of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,20 +48,9 @@ impl Bank {
             Signal::Section { .. } => 0,
         };
         let lags = self.features.iter().map(lag).max().unwrap_or(0);
-        let settled = (0..self.sections.len()).map(|section| self.settled(section));
-        lags.max(settled.max().unwrap_or(1) - 1)
-    }
-
-    /// The number of the first sample at which a section of the first input has settled; all inputs have the same sections.
-    fn settled(&self, section: usize) -> usize {
-        let mut chain = Vec::new();
-        let mut next = Source::Section(section);
-        while let Source::Section(at) = next {
-            chain.push(self.sections[at].filter);
-            next = self.sections[at].source;
-        }
-        chain.reverse();
-        if next == Source::Input(0) { settled(&chain) } else { 1 }
+        let mut filters = build::Stage { sections: self.sections.clone(), ..build::Stage::default() };
+        filters.settle();
+        lags.max(filters.settled.max(1) - 1)
     }
 
     /// Runs all sections over all records, each from its start.

@@ -10,11 +10,12 @@
 //! All of them are lists of the same two things ([`Bank`]): sections, and features that are sections or differences of two.
 
 use super::StageError;
-use super::bank::{Bank, Feature, Signal};
-use super::sections::{Filter, Section, Source};
+use super::bank::{Bank, Feature};
+use super::sections::{average, resonator};
 use crate::data::Dataset;
 use std::fmt;
 use std::str::FromStr;
+use tha_core::build::{Section, Signal, Source};
 
 /// Filters in front of the network.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,7 +62,7 @@ impl Basis {
             Self::Kautz { re, im, .. } if !(re.is_finite() && im.is_finite()) => {
                 refuse("RE and IM must be finite")
             }
-            Self::Kautz { re, im, .. } => Filter::resonator(re, im).map(|_| ()),
+            Self::Kautz { re, im, .. } => resonator(re, im).map(|_| ()),
             _ => Ok(()),
         }
     }
@@ -88,9 +89,9 @@ impl Basis {
         let filters = match *self {
             Self::Lags(_) => Vec::new(),
             Self::Levels(t) | Self::Differences(t) => {
-                (0..=t.ilog2()).map(|k| Filter::average(f64::from(k).exp2())).collect()
+                (0..=t.ilog2()).map(|k| average(f64::from(k).exp2())).collect()
             }
-            Self::Kautz { re, im, count } => vec![Filter::resonator(re, im)?; count],
+            Self::Kautz { re, im, count } => vec![resonator(re, im)?; count],
         };
         let section = |k: usize, input: usize| Section {
             source: match self {

@@ -1,4 +1,4 @@
-//! Beyond the training range: what the network sees there, and the linear part that goes on.
+//! RangePolicy the training range: what the network sees there, and the linear part that goes on.
 //!
 //! | | plain features | mapped features | added to the outputs |
 //! |---|---|---|---|
@@ -12,18 +12,7 @@ use super::Stage;
 use super::rows::Staged;
 use crate::linalg::{add_gram_lower, add_product, cholesky_in_place, cholesky_solve, view, view_mut};
 use nalgebra::DMatrix;
-
-/// What happens outside of the training range of a feature.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Beyond {
-    /// Plain features go on as they are.
-    #[default]
-    Pass,
-    /// Features are clamped.
-    Clamp,
-    /// Features are clamped for the network; a linear part goes on.
-    Extend,
-}
+use tha_core::RangePolicy;
 
 /// The ridge of the linear part, in observations: what is added far outside must not hang on a few rows.
 const RIDGE: f64 = 10.0;
@@ -75,8 +64,8 @@ impl Staged<'_> {
 
 impl Stage {
     /// The same filters and maps with another policy.
-    pub fn with_beyond(self, beyond: Beyond) -> Self {
-        Self { beyond, ..self }
+    pub fn with_policy(self, policy: RangePolicy) -> Self {
+        Self { policy, ..self }
     }
 }
 
@@ -89,11 +78,11 @@ mod tests {
     #[test]
     fn plain_features_pass_or_are_clamped_and_mapped_ones_are_constant() {
         for (pieces, beyond) in [
-            (None, Beyond::Pass),
-            (None, Beyond::Clamp),
-            (None, Beyond::Extend),
-            (Some(4), Beyond::Pass),
-            (Some(4), Beyond::Extend),
+            (None, RangePolicy::Pass),
+            (None, RangePolicy::Clamp),
+            (None, RangePolicy::Extend),
+            (Some(4), RangePolicy::Pass),
+            (Some(4), RangePolicy::Extend),
         ] {
             let (mut data, stage) = noise("levels:2", pieces, beyond);
             let map = stage.scaling.inputs[0];
@@ -101,7 +90,7 @@ mod tests {
             let row = data.len() - 1;
             data.u[0][row] = 1000.0;
             let x = stage.rows(&data, vec![row]).rows(0, 1);
-            let free = pieces.is_none() && beyond == Beyond::Pass;
+            let free = pieces.is_none() && beyond == RangePolicy::Pass;
             let expected = if free { map.standardise(1000.0) } else { most };
             assert_eq!(x[(0, 1)], unit.apply(expected));
         }
@@ -109,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_linear_system_goes_on_beyond_its_range() {
-        let (mut data, stage) = noise("differences:4", None, Beyond::Extend);
+        let (mut data, stage) = noise("differences:4", None, RangePolicy::Extend);
         let truth = |data: &crate::data::Dataset, row: usize| 0.7 * data.u[0][row] - 0.2 * data.u[1][row];
         for row in 0..data.len() {
             data.y[0][row] = truth(&data, row);

@@ -52,14 +52,14 @@ impl Stage {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Beyond;
     use super::super::rows::tests::noise;
     use crate::network::{Features, Network, Normal};
+    use tha_core::RangePolicy;
 
     #[test]
     fn both_forms_have_the_same_values_inside_and_outside_of_the_range() {
         let bases = ["lags:3", "levels:4", "differences:4", "kautz:0.6,0.5,2"];
-        let policies = [Beyond::Pass, Beyond::Clamp, Beyond::Extend];
+        let policies = [RangePolicy::Pass, RangePolicy::Clamp, RangePolicy::Extend];
         for (basis, pieces) in bases.iter().flat_map(|basis| [(basis, None), (basis, Some(5))]) {
             for (beyond, inputs) in policies.iter().flat_map(|b| [(*b, &[0, 1][..]), (*b, &[1])]) {
                 let (mut data, stage) = noise(basis, pieces, beyond);
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn a_mapped_feature_owns_a_row_for_each_node() {
-        let (_, stage) = noise("levels:1", Some(4), Beyond::Clamp);
+        let (_, stage) = noise("levels:1", Some(4), RangePolicy::Clamp);
         let network = Network::random(1, 1 + 4 * 5, &[2], &mut Normal::new(1));
         let delivered = stage.deliver(&network, &[0, 1]);
         // Four features: u and one average of two inputs; lo, five knots, hi.

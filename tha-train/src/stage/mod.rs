@@ -19,26 +19,27 @@ mod rows;
 mod scaling;
 mod sections;
 
-pub use bank::{Bank, Feature, Signal};
+pub use bank::{Bank, Feature};
 pub use basis::Basis;
-pub use beyond::Beyond;
 pub use error::StageError;
 pub use resonances::resonances;
 pub use rows::{Staged, Staged as Lagged, Subset};
 pub(crate) use scaling::root_mean_square;
 pub use scaling::{InputMap, OutputMap, Scaling, eating_offset, mean_and_std};
-pub use sections::{Filter, Resonator, Section, Source};
 
 use crate::data::Dataset;
 use maps::{MOST, Ramp, Unit, distinct, map, range};
+use nalgebra::DMatrix;
 use rayon::prelude::*;
+use tha_core::RangePolicy;
+use tha_core::build;
 
 /// Filters, maps and ranges with the numbers that training rows gave them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stage {
     scaling: Scaling,
     bank: Bank,
-    beyond: Beyond,
+    policy: RangePolicy,
     /// One for each feature of the bank.
     known: Vec<Known>,
 }
@@ -63,7 +64,7 @@ impl Stage {
         scaling: &Scaling,
         basis: &Basis,
         pieces: Option<usize>,
-        beyond: Beyond,
+        policy: RangePolicy,
     ) -> Result<Self, StageError> {
         if let Some(found) = pieces.filter(|pieces| !(2..=MOST).contains(pieces)) {
             return Err(StageError::Pieces { found, most: MOST });
@@ -110,7 +111,7 @@ impl Stage {
         {
             return Err(StageError::Distinct { pieces });
         }
-        Ok(Self { scaling: scaling.clone(), bank, beyond, known })
+        Ok(Self { scaling: scaling.clone(), bank, policy, known })
     }
 
     /// Lag windows of any range.
@@ -123,7 +124,7 @@ impl Stage {
             ramps: Vec::new(),
         };
         let known = vec![anything; bank.features.len()];
-        Self { scaling: scaling.clone(), bank, beyond: Beyond::Pass, known }
+        Self { scaling: scaling.clone(), bank, policy: RangePolicy::Pass, known }
     }
 
     /// The filters and features.
@@ -137,8 +138,8 @@ impl Stage {
     }
 
     /// What happens outside of the training range.
-    pub fn beyond(&self) -> Beyond {
-        self.beyond
+    pub fn policy(&self) -> RangePolicy {
+        self.policy
     }
 
     /// Least and greatest value of a feature on the training rows.
@@ -149,6 +150,54 @@ impl Stage {
     /// Where the map of a feature bends, from the least value to the greatest; none for a feature without a map.
     pub fn nodes(&self, feature: usize) -> &[f32] {
         &self.known[feature].nodes
+    }
+
+    /// The stage as a model file holds it, `linear` being the linear part that goes on where the policy is to extend. The
+    /// paper's lags without maps are what a file means that lists no features.
+    pub(crate) fn spec(&self, linear: Option<&DMatrix<f64>>) -> build::Stage {
+        if self.is_plain() {
+            return build::Stage::default();
+        }
+        let feature = |&k: &usize| {
+            let (Feature { signal, minus, .. }, known) = (self.bank.features[k], &self.known[k]);
+            let [low, high] = known.range;
+            build::Feature { plus: signal, minus, low, high, nodes: known.nodes.clone() }
+        };
+        let order = self.order();
+        let linear = linear.map_or_else(Vec::new, |part| {
+            part.column_iter().flat_map(|output| order.iter().map(move |&k| output[k] as f32)).collect()
+        });
+        let mut stage = build::Stage {
+            sections: self.bank.sections.clone(),
+            features: order.iter().map(feature).collect(),
+            linear,
+            ..build::Stage::default()
+        };
+        stage.settle();
+        stage
+    }
+
+    /// The numbers that the features of some inputs have in [`Stage::spec`], increasing.
+    pub(crate) fn listed(&self, inputs: &[usize]) -> Vec<usize> {
+        if self.is_plain() {
+            return Vec::new();
+        }
+        let belongs = |&(_, k): &(usize, &usize)| inputs.contains(&self.bank.features[*k].input);
+        self.order().iter().enumerate().filter(belongs).map(|(at, _)| at).collect()
+    }
+
+    /// Lags alone, as a file means them that lists no features.
+    fn is_plain(&self) -> bool {
+        self.policy != RangePolicy::Extend
+            && self.bank.features.iter().all(Feature::is_delay)
+            && self.known.iter().all(|known| known.nodes.is_empty())
+    }
+
+    /// The features in the order of a file: those with a map last.
+    fn order(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.known.len()).collect();
+        order.sort_by_key(|&k| !self.known[k].nodes.is_empty());
+        order
     }
 
     /// The features of some inputs, in the order of the bank.
@@ -167,7 +216,7 @@ impl Stage {
     /// What the network sees of a value: the range clamps it, unless plain features pass.
     fn seen(&self, feature: usize) -> impl Fn(f64) -> f64 + use<> {
         let Known { range, nodes, .. } = &self.known[feature];
-        let free = self.beyond == Beyond::Pass && nodes.is_empty();
+        let free = self.policy == RangePolicy::Pass && nodes.is_empty();
         let [lo, hi] = range.map(f64::from);
         move |z| if free { z } else { z.clamp(lo, hi) }
     }

@@ -193,10 +193,11 @@ impl Features for Subset<'_> {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::{Basis, Beyond, InputMap, OutputMap, mean_and_std};
+    use super::super::{Basis, InputMap, OutputMap, mean_and_std};
     use super::*;
     use crate::data::tests::counting;
     use crate::network::Normal;
+    use tha_core::RangePolicy;
 
     #[test]
     fn lag_major_windows_inside_records() {
@@ -221,7 +222,11 @@ pub(super) mod tests {
     }
 
     /// Noise in two inputs over two records, and the stage of some rows.
-    pub(in super::super) fn noise(basis: &str, pieces: Option<usize>, beyond: Beyond) -> (Dataset, Stage) {
+    pub(in super::super) fn noise(
+        basis: &str,
+        pieces: Option<usize>,
+        beyond: RangePolicy,
+    ) -> (Dataset, Stage) {
         let mut data = counting(&[200, 150]);
         let mut normal = Normal::new(2);
         data.u.iter_mut().flatten().for_each(|u| *u = 10.0 + 3.0 * normal.draw());
@@ -235,7 +240,7 @@ pub(super) mod tests {
 
     #[test]
     fn lags_without_maps_are_the_standardised_windows_bit_by_bit() {
-        for beyond in [Beyond::Pass, Beyond::Clamp, Beyond::Extend] {
+        for beyond in [RangePolicy::Pass, RangePolicy::Clamp, RangePolicy::Extend] {
             let (data, stage) = noise("lags:4", None, beyond);
             let maps = stage.scaling.inputs.clone();
             let samples = stage.rows(&data, data.scored_rows(4));
@@ -252,7 +257,7 @@ pub(super) mod tests {
     #[test]
     fn features_and_ramps_are_standardised_and_belong_to_their_input() {
         for basis in ["lags:3", "levels:4", "differences:4", "kautz:0.6,0.5,2"] {
-            let (data, stage) = noise(basis, Some(5), Beyond::Clamp);
+            let (data, stage) = noise(basis, Some(5), RangePolicy::Clamp);
             let rows = data.scored_rows(stage.bank.history() + 1);
             let samples = stage.rows(&data, rows);
             let (each, x) = (samples.stage.bank.features.len() / 2, samples.rows(0, samples.nrows()));
