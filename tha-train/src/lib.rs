@@ -83,6 +83,7 @@ pub use model::{Model, ModelError, OutOfRange};
 pub use progress::{Event, Progress, Silent};
 pub use report::{Report, html};
 pub use solve::{Decay, Ridge, SolveError, Solver, Step};
+pub use stage::{Basis, StageError};
 pub use synth::{Kind as SynthKind, SynthError, SynthParams, Synthetic, generate};
 pub use tha_core::RangePolicy;
 pub use tune::{Candidate, Figures, Settings, TuneParams, Tuning, ValidTuneParams};

@@ -14,6 +14,7 @@ use tha_train::ensemble::{Combine, Strategy};
 use tha_train::fit::FitParams;
 use tha_train::output::{self, Kind, Staging};
 use tha_train::solve::{Decay, Ridge, Solver};
+use tha_train::stage::Basis;
 
 /// Fit a model to recorded inputs and outputs.
 ///
@@ -29,9 +30,16 @@ pub(super) struct Args {
     /// Where the model goes; - is standard output, with the summary on standard error.
     #[arg(long, value_name = "MODEL.tha")]
     pub out: PathBuf,
-    /// Samples of each input that an output depends on.
+    /// Samples of each input that an output depends on; the same as --basis lags:M.
     #[arg(long, value_name = "M", default_value_t = FitParams::MEMORY)]
     memory: usize,
+    /// What the network sees of each input: lags:M, its last samples; levels:T, averages with time constants 1, 2, 4, ..., T samples
+    /// beside the input; differences:T, the differences of neighbours among these; kautz:RE,IM,N, resonators with that pole.
+    #[arg(long, value_name = "BASIS", conflicts_with = "memory")]
+    basis: Option<Basis>,
+    /// Piecewise-linear maps of all of these, of so many pieces between quantiles of the data, or none.
+    #[arg(long, value_name = "none|J", default_value = "none", value_parser = maps)]
+    maps: Maps,
     /// Degree of the polynomial.
     #[arg(long, value_name = "D", default_value_t = FitParams::DEGREE)]
     pub degree: usize,
@@ -85,7 +93,8 @@ pub(super) struct Args {
     /// Keep the model that was chosen, without a refit on all of the data.
     #[arg(long, conflicts_with = "folds")]
     no_refit: bool,
-    /// What the model does with inputs outside their training range.
+    /// Outside the training range: pass, polynomials go on; clamp, what the network sees stays in its range; extend, the same, and
+    /// a linear part goes on.
     #[arg(long, default_value = "pass", value_parser = choice(&RANGES))]
     range: RangePolicy,
     /// Seed of everything.
@@ -118,7 +127,19 @@ const SOLVERS: [(&str, Solver); 4] = [
 ];
 const COMBINATIONS: [(&str, Combine); 3] =
     [("average", Combine::Average), ("stack", Combine::Stack), ("additive", Combine::Additive)];
-const RANGES: [(&str, RangePolicy); 2] = [("pass", RangePolicy::Pass), ("clamp", RangePolicy::Clamp)];
+const RANGES: [(&str, RangePolicy); 3] =
+    [("pass", RangePolicy::Pass), ("clamp", RangePolicy::Clamp), ("extend", RangePolicy::Extend)];
+
+/// Pieces of the maps.
+#[derive(Clone, Copy, Debug)]
+struct Maps(Option<usize>);
+
+fn maps(text: &str) -> Result<Maps, String> {
+    if text == "none" {
+        return Ok(Maps(None));
+    }
+    text.parse().map(|pieces| Maps(Some(pieces))).map_err(|_| "expected 'none' or a number of pieces".into())
+}
 
 fn ridge(text: &str) -> Result<Ridge, String> {
     if text == "auto" {
@@ -142,7 +163,8 @@ impl Args {
     /// What is asked for, but for the inputs of the heads, whose names the data have.
     fn params(&self) -> FitParams<'_> {
         FitParams::new()
-            .memory(self.memory)
+            .basis(self.basis.unwrap_or(Basis::Lags(self.memory)))
+            .maps(self.maps.0)
             .degree(self.degree)
             .max_rank(self.max_rank)
             .tolerance(self.tol)

@@ -14,7 +14,7 @@ use crate::fit::judged::ChosenHead;
 use crate::fit::{self, FitError};
 use crate::progress::{Event, OnlyStop, Progress};
 use crate::solve::{self, Fit, Problem};
-use crate::stage::Lagged;
+use crate::stage::Staged;
 use nalgebra::DMatrix;
 use std::time::Instant;
 
@@ -32,7 +32,7 @@ struct Added<'a> {
     failures: Vec<Failure>,
     joint_steps: usize,
     /// The last block, which said when to stop.
-    held_out: Lagged<'a>,
+    held_out: Staged<'a>,
     /// Relative residual there.
     residual: f64,
 }
@@ -50,12 +50,12 @@ pub(super) fn choose(
     let p = material.inputs();
     let mut added = match plan {
         Plan::Fixed(subsets) => {
-            let next = |k: usize, _: &Lagged<'_>, _: &DMatrix<f64>| subsets.get(k).cloned();
+            let next = |k: usize, _: &Staged<'_>, _: &DMatrix<f64>| subsets.get(k).cloned();
             train(material, subsets.len(), next, solve, checkpoint, progress)?
         }
         Plan::Adaptive(count) => {
             let mut taken: Vec<Vec<usize>> = Vec::new();
-            let next = |_: usize, samples: &Lagged<'_>, left: &DMatrix<f64>| {
+            let next = |_: usize, samples: &Staged<'_>, left: &DMatrix<f64>| {
                 let table = relevance::dependence(samples, left, p);
                 let subset = relevance::strongest(&table, ensemble.subset_size, &taken)?;
                 taken.push(subset.clone());
@@ -87,7 +87,7 @@ pub(super) fn choose(
     if kept.len() < costs.len() {
         // The others take over what the dropped heads did.
         let subsets: Vec<Vec<usize>> = kept.iter().map(|&k| added.heads[k].inputs.clone()).collect();
-        let next = |k: usize, _: &Lagged<'_>, _: &DMatrix<f64>| subsets.get(k).cloned();
+        let next = |k: usize, _: &Staged<'_>, _: &DMatrix<f64>| subsets.get(k).cloned();
         let failures = std::mem::take(&mut added.failures);
         added = train(material, subsets.len(), next, solve, checkpoint, progress)?;
         added.failures.splice(0..0, failures);
@@ -100,7 +100,7 @@ pub(super) fn choose(
 
 /// Samples to fit, and their blocks.
 struct Part<'a> {
-    fit: Lagged<'a>,
+    fit: Staged<'a>,
     blocks: Vec<usize>,
 }
 
@@ -108,7 +108,7 @@ struct Part<'a> {
 fn train<'a>(
     material: &Material<'a>,
     count: usize,
-    mut next: impl FnMut(usize, &Lagged<'_>, &DMatrix<f64>) -> Option<Vec<usize>>,
+    mut next: impl FnMut(usize, &Staged<'_>, &DMatrix<f64>) -> Option<Vec<usize>>,
     options: &solve::SolveParams,
     checkpoint: Option<&Checkpoint>,
     progress: &dyn Progress,
@@ -118,9 +118,9 @@ fn train<'a>(
         let all = material.samples.rows.iter().zip(&material.blocks);
         all.filter(|(_, block)| (**block == last) == held).map(|(row, _)| *row).collect()
     };
-    let lagged = |rows| material.data.lagged(options.memory, &material.scaling, rows);
     let blocks = Split::blocks(material.data, &rows(false));
-    let (part, judge) = (Part { fit: lagged(rows(false)), blocks }, lagged(rows(true)));
+    let (part, judge) =
+        (Part { fit: material.samples.at(rows(false)), blocks }, material.samples.at(rows(true)));
     let (fit, judge) = (&part.fit, &judge);
     let norm = judge.y.norm().max(f64::MIN_POSITIVE);
     let (mut left, mut judge_left) = (fit.y.clone(), judge.y.clone());
@@ -182,7 +182,7 @@ fn train<'a>(
 
 /// The same descent on other samples, from where the heads are: one cycle, then as many joint steps as were chosen.
 pub(super) fn refit(
-    rows: &Lagged<'_>,
+    rows: &Staged<'_>,
     heads: &[ChosenHead],
     joint_steps: usize,
     options: &solve::SolveParams,
@@ -233,7 +233,7 @@ fn first_fit(
 fn cycle_once(
     stage: &str,
     heads: &mut [ChosenHead],
-    rows: &Lagged<'_>,
+    rows: &Staged<'_>,
     left: &mut DMatrix<f64>,
     options: &solve::SolveParams,
     checkpoint: Option<&Checkpoint>,
@@ -270,6 +270,7 @@ fn set(heads: &mut [ChosenHead], trains: &[crate::network::Network]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::FitParams;
     use crate::data::tests::counting;
     use crate::network::Normal;
     use crate::progress::Silent;
@@ -284,12 +285,14 @@ mod tests {
         let [a, b, c] = [0, 1, 2].map(|k| &data.u[k]);
         let y = (0..600).map(|t| a[t] * b[t] + b[t] - c[t] * b[t] + 0.01 * normal.draw()).collect();
         data.y = vec![y];
-        let material = Material::new(&data, data.scored_rows(1), 1).unwrap();
+        let scored = data.scored_rows(1);
+        let stage = FitParams::new().memory(1).check(&data).unwrap().stage(&data, &scored).unwrap();
+        let material = Material::new(&data, scored, stage);
         let options =
             solve::SolveParams { degree: 2, max_rank: 2, memory: 1, ..solve::SolveParams::default() };
         let subsets = [vec![0, 1], vec![1, 2]];
         let train = |count: usize| {
-            let next = |k: usize, _: &Lagged<'_>, _: &DMatrix<f64>| subsets.get(k).cloned();
+            let next = |k: usize, _: &Staged<'_>, _: &DMatrix<f64>| subsets.get(k).cloned();
             train(&material, count, next, &options, None, &Silent).unwrap()
         };
         let (one, both) = (train(1), train(2));

@@ -9,7 +9,7 @@ use crate::fit::judged::ChosenHead;
 use crate::network::Features;
 use crate::progress::{Event, OnlyStop, Progress};
 use crate::solve::{self, Fit, Problem};
-use crate::stage::{Lagged, Scaling};
+use crate::stage::{Stage, Staged};
 use nalgebra::{DMatrix, DVector};
 use rayon::prelude::*;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -20,9 +20,8 @@ use std::time::Instant;
 /// The data as the heads see it.
 pub(super) struct Material<'a> {
     pub data: &'a Dataset,
-    /// All heads share one standardisation, so that their sum is one model.
-    pub scaling: Scaling,
-    pub samples: Lagged<'a>,
+    /// All heads share one stage, so that their sum is one model.
+    pub samples: Staged<'a>,
     /// The number of the block of every sample.
     pub blocks: Vec<usize>,
     /// A hash of the rows: with folds there are several choices in one run.
@@ -30,13 +29,12 @@ pub(super) struct Material<'a> {
 }
 
 impl<'a> Material<'a> {
-    pub(super) fn new(data: &'a Dataset, rows: Vec<usize>, memory: usize) -> Result<Self, FitError> {
-        let scaling = Scaling::from_rows(data, &rows)?;
+    pub(super) fn new(data: &'a Dataset, rows: Vec<usize>, stage: Stage) -> Self {
         let blocks = Split::blocks(data, &rows);
         let mut hasher = DefaultHasher::new();
         rows.hash(&mut hasher);
-        let samples = data.lagged(memory, &scaling, rows);
-        Ok(Self { data, scaling, samples, blocks, scope: hasher.finish() })
+        let samples = stage.rows(data, rows);
+        Self { data, samples, blocks, scope: hasher.finish() }
     }
 
     pub(super) fn inputs(&self) -> usize {
@@ -191,7 +189,7 @@ pub(super) fn products(material: &Material<'_>, heads: &[Head]) -> (Products, Ve
 
 /// Fits the settings of every head to `rows`: from a network that was fitted with them, or anew.
 pub(super) fn fit_all(
-    rows: &Lagged<'_>,
+    rows: &Staged<'_>,
     heads: &[ChosenHead],
     options: &solve::SolveParams,
     stage: &str,

@@ -5,7 +5,7 @@
 
 use crate::linalg::{add_gram_lower, cholesky_in_place, cholesky_solve, view, view_mut};
 use crate::network::{BLOCK, Contraction, Core, Features, Network, unfold};
-use crate::stage::Lagged;
+use crate::stage::Staged;
 use nalgebra::DMatrix;
 use rayon::prelude::*;
 
@@ -35,7 +35,7 @@ impl Joint {
     }
 
     /// The sum of the heads, N x l.
-    pub(super) fn evaluate(&self, rows: &Lagged<'_>) -> DMatrix<f64> {
+    pub(super) fn evaluate(&self, rows: &Staged<'_>) -> DMatrix<f64> {
         let parts: Vec<DMatrix<f64>> = self
             .subsets
             .par_iter()
@@ -46,7 +46,7 @@ impl Joint {
     }
 
     /// Solves for all cores once; false where the arithmetic allows no step.
-    pub(super) fn sweep(&mut self, rows: &Lagged<'_>) -> bool {
+    pub(super) fn sweep(&mut self, rows: &Staged<'_>) -> bool {
         let degree = self.trains.first().map_or(0, Network::degree);
         (0..degree).all(|k| {
             let (mut gram, mut step) = self.normal_equations(k, rows);
@@ -65,7 +65,7 @@ impl Joint {
     }
 
     /// J^T J (lower triangle) and J^T r for the k-th cores of all heads.
-    fn normal_equations(&self, k: usize, rows: &Lagged<'_>) -> (DMatrix<f64>, DMatrix<f64>) {
+    fn normal_equations(&self, k: usize, rows: &Staged<'_>) -> (DMatrix<f64>, DMatrix<f64>) {
         let size = self.cores(k).map(|core| core.data.len()).sum();
         let starts: Vec<usize> = (0..rows.y.nrows()).step_by(BLOCK).collect();
         let stripes: Vec<_> = starts
@@ -85,7 +85,7 @@ impl Joint {
     }
 
     /// Derivatives of the outputs of some rows, output after output, by the k-th cores of all heads, and the residual.
-    fn linearised(&self, k: usize, rows: &Lagged<'_>, start: usize) -> (DMatrix<f64>, DMatrix<f64>) {
+    fn linearised(&self, k: usize, rows: &Staged<'_>, start: usize) -> (DMatrix<f64>, DMatrix<f64>) {
         let (n, l) = (BLOCK.min(rows.y.nrows() - start), rows.y.ncols());
         let size = self.cores(k).map(|core| core.data.len()).sum();
         let mut jacobian = DMatrix::zeros(n * l, size);

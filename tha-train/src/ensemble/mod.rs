@@ -36,7 +36,7 @@ use crate::metrics::Metrics;
 use crate::network::Network;
 use crate::progress::{Event, Progress};
 use crate::solve::{Fit, Problem};
-use crate::stage::Lagged;
+use crate::stage::Staged;
 use heads::{Head, Material, fit_all};
 use nalgebra::DMatrix;
 use select::Cost;
@@ -114,7 +114,8 @@ impl Procedure for Ensemble<'_> {
 
     fn choose(&self, rows: Vec<usize>) -> Result<(Choice, Extra), FitError> {
         let Self { data, options, ensemble, progress, .. } = *self;
-        let material = Material::new(data, rows, options.memory)?;
+        let stage = options.stage(data, &rows)?;
+        let material = Material::new(data, rows, stage);
         let checkpoint = self.checkpoint.as_ref();
         let (heads, held_out, extra) = match (ensemble.plan(&material, options)?, ensemble.combine) {
             (None, _) => per_output::choose(&material, options, ensemble, checkpoint, progress)?,
@@ -126,8 +127,9 @@ impl Procedure for Ensemble<'_> {
         if progress.stop() {
             return Err(FitError::Stopped);
         }
-        let Material { scaling, samples, .. } = material;
-        let choice = Choice { scaling, rows: Vec::new(), heads, held_out, joint: ensemble.adds() };
+        let samples = material.samples;
+        let stage = samples.stage().clone();
+        let choice = Choice { stage, rows: Vec::new(), heads, held_out, joint: ensemble.adds() };
         let choice = self.refit(&choice, &extra, samples.rows, "fit")?;
         Ok((choice, extra))
     }
@@ -145,7 +147,7 @@ impl Procedure for Ensemble<'_> {
         stage: &str,
     ) -> Result<Choice, FitError> {
         let (solve, checkpoint, progress) = (&self.options.solve, self.checkpoint.as_ref(), self.progress);
-        let samples = self.data.lagged(self.options.memory, &choice.scaling, rows);
+        let samples = choice.stage.clone().rows(self.data, rows);
         let fits = if self.ensemble.strategy == Strategy::PerOutput {
             per_output::fit_all(&samples, &choice.heads, solve, progress)?
         } else if self.ensemble.adds() {
@@ -197,8 +199,8 @@ fn chosen(material: &Material<'_>, heads: &[Head], weights: &[f64]) -> (Vec<Chos
 }
 
 /// Figures of standardised predictions for some samples.
-fn metrics(material: &Material<'_>, samples: &Lagged<'_>, mut prediction: DMatrix<f64>) -> Metrics {
-    material.scaling.restore(&mut prediction);
+fn metrics(material: &Material<'_>, samples: &Staged<'_>, mut prediction: DMatrix<f64>) -> Metrics {
+    samples.stage().scaling().restore(&mut prediction);
     Metrics::new(&material.data.outputs, &material.data.outputs_at(&samples.rows), &prediction)
 }
 
@@ -225,7 +227,7 @@ fn file_bytes(
     options: &fit::ValidFitParams,
 ) -> Result<usize, FitError> {
     let choice = Choice {
-        scaling: material.scaling.clone(),
+        stage: material.samples.stage().clone(),
         rows: material.samples.rows.clone(),
         heads: heads.to_vec(),
         held_out: Metrics::new(&[], &DMatrix::zeros(0, 0), &DMatrix::zeros(0, 0)),

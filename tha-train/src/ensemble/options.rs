@@ -105,7 +105,7 @@ impl EnsembleParams {
             _ => (self.subset_size, self.heads.unwrap_or(usize::MAX)),
         };
         if matches!(self.strategy, Strategy::Weighted | Strategy::Adaptive) {
-            let q = (data.inputs.len() * options.memory) as f64 + 1.0;
+            let q = options.columns(data.inputs.len()) as f64;
             let bytes = 8.0 * relevance::NUMBERS * q * (q + data.len().min(relevance::ROWS) as f64);
             let remedy = "use `subsets` random, fewer inputs or a smaller `memory`";
             host::check_room("the relevance of all inputs", bytes, remedy)?;
@@ -138,6 +138,8 @@ impl EnsembleParams {
         } = &options.solve;
         let settings = [
             ("memory", memory.to_string()),
+            ("basis", options.basis.to_string()),
+            ("maps", format!("{:?}", options.maps)),
             ("degree", degree.to_string()),
             ("max_rank", max_rank.to_string()),
             ("tolerance", tolerance.to_string()),

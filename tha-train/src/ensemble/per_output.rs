@@ -13,7 +13,7 @@ use crate::fit::{self, FitError};
 use crate::network::{Core, Network};
 use crate::progress::{Event, OnlyStop, Progress};
 use crate::solve::{self, Fit, Problem};
-use crate::stage::Lagged;
+use crate::stage::Staged;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -61,7 +61,7 @@ pub(super) fn choose(
 
 /// The chosen inputs and settings, fitted to other samples.
 pub(super) fn fit_all(
-    rows: &Lagged<'_>,
+    rows: &Staged<'_>,
     heads: &[ChosenHead],
     options: &solve::SolveParams,
     progress: &dyn Progress,

@@ -3,6 +3,7 @@
 use crate::data::DataError;
 use crate::host::TooBig;
 use crate::solve::SolveError;
+use crate::stage::StageError;
 
 /// A fit that could not be made; the message is one line.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +24,9 @@ pub enum FitError {
     /// Data that cannot be used.
     #[error(transparent)]
     Data(#[from] DataError),
+    /// An input stage that cannot be made.
+    #[error(transparent)]
+    Stage(#[from] StageError),
     /// The solver gave up.
     #[error(transparent)]
     Solve(SolveError),

@@ -7,7 +7,6 @@ use crate::metrics::Metrics;
 use crate::network::Network;
 use crate::progress::Progress;
 use crate::solve::{self, Problem};
-use crate::stage::Scaling;
 use nalgebra::DMatrix;
 use std::time::Instant;
 
@@ -24,19 +23,19 @@ impl Procedure for Full<'_> {
     fn choose(&self, rows: Vec<usize>) -> Result<(Choice, ()), FitError> {
         let start = Instant::now();
         let Self { data, options, progress } = *self;
-        let scaling = Scaling::from_rows(data, &rows)?;
+        let stage = options.stage(data, &rows)?;
         let blocks = Split::blocks(data, &rows);
-        let samples = data.lagged(options.memory, &scaling, rows);
+        let samples = stage.clone().rows(data, rows);
         let problem = Problem { x: &samples, y: &samples.y };
         let chosen = solve::choose(&problem, &blocks, &options.solve, progress)?;
         let fit = solve::fit(&problem, &chosen.settings, chosen.start(), &options.solve, progress)?;
         let mut prediction = held_out(&chosen.networks, &blocks, &problem);
-        scaling.restore(&mut prediction);
+        stage.scaling().restore(&mut prediction);
         let held_out = Metrics::new(&data.outputs, &data.outputs_at(&samples.rows), &prediction);
         let inputs = (0..data.inputs.len()).collect();
         let outputs = 0..data.outputs.len();
         let head = ChosenHead { inputs, weight: 1.0, fit, seconds: start.elapsed().as_secs_f64(), outputs };
-        Ok((Choice { scaling, rows: samples.rows, heads: vec![head], held_out, joint: false }, ()))
+        Ok((Choice { stage, rows: samples.rows, heads: vec![head], held_out, joint: false }, ()))
     }
 
     /// A network that fits all but exactly is found; settings for noisy data profit from more blocks.
@@ -46,7 +45,7 @@ impl Procedure for Full<'_> {
 
     fn refit(&self, choice: &Choice, (): &(), rows: Vec<usize>, _: &str) -> Result<Choice, FitError> {
         let start = Instant::now();
-        let samples = self.data.lagged(self.options.memory, &choice.scaling, rows);
+        let samples = choice.stage.clone().rows(self.data, rows);
         let problem = Problem { x: &samples, y: &samples.y };
         let mut choice = choice.clone();
         let head = &mut choice.heads[0];

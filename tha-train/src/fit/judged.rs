@@ -13,9 +13,10 @@ use crate::data::{Dataset, Split};
 use crate::metrics::Metrics;
 use crate::model::{Frame, HeadPart, Model};
 use crate::solve::Fit;
-use crate::stage::{Lagged, Scaling};
+use crate::stage::{Basis, Stage, Staged};
 use nalgebra::DMatrix;
 use std::ops::Range;
+use tha_core::RangePolicy;
 
 /// A head that was chosen, as it is fitted now.
 #[derive(Clone, Debug)]
@@ -31,7 +32,8 @@ pub(crate) struct ChosenHead {
 /// Networks fitted to some rows, with the settings that a refit keeps.
 #[derive(Clone, Debug)]
 pub(crate) struct Choice {
-    pub scaling: Scaling,
+    /// From samples to features: what all heads share, so that their sum is one model.
+    pub stage: Stage,
     /// The rows the networks were fitted to.
     pub rows: Vec<usize>,
     pub heads: Vec<ChosenHead>,
@@ -70,13 +72,18 @@ impl Choice {
         residual: &[f64],
         note: String,
     ) -> Model {
+        let linear = (options.range == RangePolicy::Extend)
+            .then(|| self.stage.clone().rows(data, self.rows.clone()).linear_part());
         let frame = Frame {
             data,
             rows: &self.rows,
-            scaling: &self.scaling,
+            scaling: self.stage.scaling(),
             residual,
-            memory: options.memory,
-            stage: Default::default(),
+            memory: match options.basis {
+                Basis::Lags(memory) => memory,
+                _ => 1,
+            },
+            stage: self.stage.spec(linear.as_ref()),
             range: options.range,
             seed: options.solve.seed,
             note,
@@ -88,22 +95,26 @@ impl Choice {
                 let mut network = head.fit.train.clone();
                 // The gauge with the least cancellation: rounding to f32 costs the fewest digits in it.
                 network.balance();
-                network
+                self.stage.deliver(&network, &head.inputs)
             })
             .collect();
         let parts: Vec<HeadPart<'_>> = self
             .heads
             .iter()
             .zip(&networks)
-            .map(|(head, train)| {
-                HeadPart::of_lags(head.inputs.clone(), head.outputs.clone(), head.weight, train)
+            .map(|(head, train)| HeadPart {
+                inputs: head.inputs.clone(),
+                outputs: head.outputs.clone(),
+                weights: vec![head.weight; head.outputs.len()],
+                features: self.stage.listed(&head.inputs),
+                train,
             })
             .collect();
         frame.unrounded(&parts)
     }
 
     /// The relative residual of every head by itself on some rows, in standardised units.
-    fn residuals(&self, samples: &Lagged<'_>, all: f64) -> Vec<f64> {
+    fn residuals(&self, samples: &Staged<'_>, all: f64) -> Vec<f64> {
         let alone = |head: &ChosenHead| {
             let columns = |y: &DMatrix<f64>| y.columns_range(head.outputs.clone()).into_owned();
             let truth = columns(&samples.y);
@@ -120,15 +131,15 @@ pub(crate) fn fit<P: Procedure>(
     data: &Dataset,
     options: &ValidFitParams,
 ) -> Result<(Outcome, P::Extra), FitError> {
-    let memory = options.memory;
-    let all = data.scored_rows(memory);
+    let settled = options.settled();
+    let all = data.scored_rows(settled);
     let plain = |choice: &Choice| choice.model(data, options, &[], String::new());
     let (choice, extra, validation, residuals) = match options.validation {
         Validation::End(fraction) => {
             let Split { train, validation: held } = Split::by_end(data, &all, fraction)?;
             let (mut choice, mut extra) = procedure.choose(train)?;
             let validation = plain(&choice).evaluate_at(data, &held);
-            let samples = data.lagged(memory, &choice.scaling, held);
+            let samples = choice.stage.clone().rows(data, held);
             let residuals = choice.residuals(&samples, validation.relative_residual);
             if options.refit {
                 if procedure.chooses_again(&choice) {
@@ -140,10 +151,10 @@ pub(crate) fn fit<P: Procedure>(
             (choice, extra, validation, Some(residuals))
         }
         Validation::Data(other) => {
-            other.check_memory(memory)?;
+            other.check_memory(settled)?;
             let (choice, extra) = procedure.choose(all)?;
             let validation = plain(&choice).evaluate(other);
-            let samples = other.lagged(memory, &choice.scaling, other.scored_rows(memory));
+            let samples = choice.stage.clone().rows(other, other.scored_rows(settled));
             let residuals = choice.residuals(&samples, validation.relative_residual);
             (choice, extra, validation, Some(residuals))
         }

@@ -5,6 +5,7 @@ use super::{FitError, Validation};
 use crate::data::Dataset;
 use crate::ensemble::{Combine, EnsembleParams, Strategy};
 use crate::solve::{Decay, Ridge, SolveParams, Solver};
+use crate::stage::Basis;
 use std::path::PathBuf;
 use tha_core::RangePolicy;
 
@@ -13,6 +14,8 @@ use tha_core::RangePolicy;
 /// | Name | Default | Range |
 /// |---|---|---|
 /// | `memory` | 5 | 1 to 65535 samples |
+/// | `basis` | lags of the memory | lags, levels, differences or resonators: [`Basis`] |
+/// | `maps` | none | none, or 2 to 64 pieces |
 /// | `degree` | 3 | 1 to 32 |
 /// | `max_rank` | 4 | 1 to 1024 |
 /// | `tolerance` | 1e-6 | 0 to below 1 |
@@ -22,7 +25,7 @@ use tha_core::RangePolicy;
 /// | `restarts` | 12; 1 for heads | 1 to 1024 |
 /// | `validation` | the last 0.2 of each record | a part between 0 and 1, other data, or 2 to 1000 folds |
 /// | `refit` | true | |
-/// | `range` | pass | pass, clamp |
+/// | `range` | pass | pass, clamp, extend |
 /// | `seed` | 0 | |
 ///
 /// With `heads` or `subsets` the model is an ensemble, else one head on all inputs:
@@ -54,7 +57,8 @@ use tha_core::RangePolicy;
 /// ```
 #[derive(Clone, Debug)]
 pub struct FitParams<'a> {
-    memory: usize,
+    basis: Basis,
+    maps: Option<usize>,
     solve: SolveParams,
     restarts: Option<usize>,
     validation: Validation<'a>,
@@ -107,7 +111,8 @@ impl<'a> FitParams<'a> {
     pub fn new() -> Self {
         let (degree, max_rank) = (Self::DEGREE, Self::MAX_RANK);
         Self {
-            memory: Self::MEMORY,
+            basis: Basis::Lags(Self::MEMORY),
+            maps: None,
             solve: SolveParams { degree, max_rank, ..SolveParams::default() },
             refit: true,
             restarts: None,
@@ -124,8 +129,10 @@ impl<'a> FitParams<'a> {
     }
 
     setters! {
-        /// Memory M: samples of each input that an output depends on.
-        = memory: usize;
+        /// The filters between the inputs and the network; [`FitParams::memory`] is a short way to lags.
+        = basis: Basis;
+        /// Pieces of a piecewise-linear map of every feature, beside its linear part; none for none.
+        = maps: impl Into<Option<usize>>;
         /// Degree d of the polynomial.
         solve. = degree: usize;
         /// Largest rank of the network.
@@ -164,6 +171,13 @@ impl<'a> FitParams<'a> {
         = budget_macs: impl Into<Option<usize>>;
     }
 
+    /// Memory M: an output depends on the last M samples of each input. The same as a basis of so many lags.
+    #[must_use]
+    pub fn memory(mut self, memory: usize) -> Self {
+        self.basis = Basis::Lags(memory);
+        self
+    }
+
     fn is_ensemble(&self) -> bool {
         self.heads.is_some() || self.subsets.is_some()
     }
@@ -174,7 +188,11 @@ impl<'a> FitParams<'a> {
         // Heads make up for each other: one that could be a little better is good enough.
         let usual = if head { 1 } else { self.solve.restarts };
         SolveParams {
-            memory: self.memory,
+            // The prior over the lags knows lags alone.
+            memory: match self.basis {
+                Basis::Lags(memory) if self.maps.is_none() => memory,
+                _ => 0,
+            },
             restarts: self.restarts.unwrap_or(usual),
             choose_gamma: self.solve.choose_gamma && !head,
             ..self.solve.clone()
@@ -185,10 +203,19 @@ impl<'a> FitParams<'a> {
     pub fn check_values(&self) -> Result<(), FitError> {
         let refuse =
             |option, found: String, expected: String| Err(FitError::Option { option, found, expected });
-        if self.memory == 0 || self.memory > MEMORY_LIMIT {
-            return refuse("memory", self.memory.to_string(), format!("1 to {MEMORY_LIMIT}"));
+        match self.basis {
+            Basis::Lags(memory) if memory == 0 || memory > MEMORY_LIMIT => {
+                return refuse("memory", memory.to_string(), format!("1 to {MEMORY_LIMIT}"));
+            }
+            basis => basis.check()?,
         }
-        self.solve().check()?;
+        let solve = self.solve();
+        solve.check()?;
+        if solve.memory == 0 && matches!(solve.decay, Decay::Fixed(_)) {
+            let reason =
+                "`decay` is a prior over lags; leave it out, or use `memory` without `basis` and `maps`";
+            return Err(FitError::Combination(reason.into()));
+        }
         let lonely = [
             ("subset_size", self.subset_size.is_some()),
             ("combine", self.combine.is_some()),
@@ -227,8 +254,8 @@ impl<'a> FitParams<'a> {
                 budget_macs: self.budget_macs,
             }
         });
-        let (memory, validation, refit, range) = (self.memory, self.validation, self.refit, self.range);
-        let valid = ValidFitParams { memory, solve, validation, refit, range, ensemble };
+        let Self { basis, maps, validation, refit, range, .. } = self;
+        let valid = ValidFitParams { basis, maps, solve, validation, refit, range, ensemble };
         valid.check(data)?;
         Ok(valid)
     }

@@ -7,12 +7,15 @@ use crate::ensemble::{self, EnsembleParams};
 use crate::host;
 use crate::progress::Progress;
 use crate::solve::{self, SolveParams, Solver};
+use crate::stage::{Basis, Scaling, Stage};
 use tha_core::RangePolicy;
 
 /// Parameters that were checked.
 #[derive(Clone, Debug)]
 pub struct ValidFitParams<'a> {
-    pub(crate) memory: usize,
+    pub(crate) basis: Basis,
+    /// Pieces of the maps.
+    pub(crate) maps: Option<usize>,
     pub(crate) solve: SolveParams,
     pub(crate) validation: Validation<'a>,
     pub(crate) refit: bool,
@@ -60,16 +63,35 @@ impl ValidFitParams<'_> {
 
     /// Refuses what cannot work with these data.
     pub(super) fn check(&self, data: &Dataset) -> Result<(), FitError> {
-        data.check_memory(self.memory)?;
+        match self.basis {
+            Basis::Lags(memory) => data.check_memory(memory)?,
+            basis => basis.check_records(data)?,
+        }
         match &self.ensemble {
             None => self.check_size(data, data.inputs.len(), 1),
             Some(ensemble) => ensemble.check(data, self),
         }
     }
 
+    /// The input stage as some rows of the data suggest it.
+    pub(crate) fn stage(&self, data: &Dataset, rows: &[usize]) -> Result<Stage, FitError> {
+        let scaling = Scaling::from_rows(data, rows)?;
+        Ok(Stage::fit(data, rows, &scaling, &self.basis, self.maps, self.range)?)
+    }
+
+    /// The number of the first sample of a record that can be predicted, from 1.
+    pub(crate) fn settled(&self) -> usize {
+        self.basis.bank(1).map_or(1, |bank| bank.history() + 1)
+    }
+
+    /// q for heads of so many inputs.
+    pub(crate) fn columns(&self, inputs: usize) -> usize {
+        inputs * self.basis.features() * (1 + self.maps.unwrap_or(0)) + 1
+    }
+
     /// Refuses what this machine cannot hold: `at_once` heads of `inputs` inputs each, fitted at the same time.
     pub(crate) fn check_size(&self, data: &Dataset, inputs: usize, at_once: usize) -> Result<(), FitError> {
-        let q = (inputs as f64) * (self.memory as f64) + 1.0;
+        let q = self.columns(inputs) as f64;
         let l = data.outputs.len() as f64;
         let rank = |k: usize| match k {
             0 => l,

@@ -83,6 +83,15 @@ impl Basis {
         Err(StageError::TooShort { origin, longest, basis, needed, remedy })
     }
 
+    /// Features of each input.
+    pub fn features(&self) -> usize {
+        match *self {
+            Self::Lags(m) => m,
+            Self::Levels(t) | Self::Differences(t) => 2 + t.max(1).ilog2() as usize,
+            Self::Kautz { count, .. } => 2 * count,
+        }
+    }
+
     /// The sections and features of so many inputs, filter by filter for all inputs each, as in a lag window.
     pub fn bank(&self, inputs: usize) -> Result<Bank, StageError> {
         self.check()?;

@@ -23,7 +23,7 @@ pub use bank::{Bank, Feature};
 pub use basis::Basis;
 pub use error::StageError;
 pub use resonances::resonances;
-pub use rows::{Staged, Staged as Lagged, Subset};
+pub use rows::{Staged, Subset};
 pub(crate) use scaling::root_mean_square;
 pub use scaling::{InputMap, OutputMap, Scaling, eating_offset, mean_and_std};
 
