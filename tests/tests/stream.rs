@@ -51,7 +51,9 @@ fn every_output_is_within_its_bound_and_to_the_bit() {
         // A bound that allows everything would be no bound.
         for output in &report.comparison.outputs {
             assert!(output.max_abs_error > 0.0);
-            assert!(output.error_bound < 2e-4 * output.spread, "{output:?}");
+            // Filters carry errors over from sample to sample.
+            let limit = if spec.stage.sections.is_empty() { 2e-4 } else { 1e-3 };
+            assert!(output.error_bound < limit * output.spread, "{output:?}");
         }
     }
 }
@@ -102,11 +104,11 @@ fn slow_filters_do_not_drift() {
     let file = ModelFile::new(&spec.to_bytes().unwrap()).unwrap();
     let (mut device, mut batch) = (Device::new(&file).unwrap(), Reference::<f64>::new(&spec));
     let mut bound = ErrorBound::new(&spec);
-    let mut random = Random::new(9);
+    let mut random = ChaCha8Rng::seed_from_u64(9);
     let (mut worst, mut used, mut sum, mut squares, mut count) = (0.0f64, 0.0f64, 0.0, 0.0, 0.0);
     let mut largest = 0.0f64;
     for _ in 0..1_000_000 {
-        let u: Vec<f32> = (0..3).map(|_| 0.3 + random.signed()).collect();
+        let u: Vec<f32> = (0..3).map(|_| random.random_range(-0.7..1.3)).collect();
         let wide: Vec<f64> = u.iter().map(|&u| u.into()).collect();
         let y = device.push(&u).output().map(|output| f64::from(output.y[0]));
         let (Some(y), Some(expected), Some(bound)) = (y, batch.push(&wide), bound.push(&wide)) else {

@@ -99,7 +99,7 @@ block!(block_1, 1, s0 w0);
 
 /// Multiplies the sums `t` of a head out, right to left; `ranks` are r_0, ..., r_d = 1. The result, r_0 values, comes
 /// back. Every vector overwrites the first sums of its core: row a is read before place a <= a r_b is written.
-#[inline(never)]
+#[inline]
 pub(crate) fn chain<'t>(ranks: &[u32], t: &'t mut [f32]) -> &'t [f32] {
     let [lefts @ .., right, _] = ranks else { return t };
     // The last core has r_d = 1: its sums are the first vector.

@@ -112,7 +112,13 @@ pub fn push<'s, const INPUTS: usize, const HISTORY: usize, const SCRATCH: usize>
     state: &'s mut State<INPUTS, HISTORY, SCRATCH>,
     u: &[f32],
 ) -> Step<'s> {
-    run(model, state.parts(), u, &mut StoredWeights)
+    push_parts(model, state.parts(), u)
+}
+
+/// Not generic, so that it is compiled with this crate and its optimisation level.
+#[inline(never)]
+fn push_parts<'s>(model: &Model<'_>, parts: Parts<'s>, u: &[f32]) -> Step<'s> {
+    run(model, parts, u, &mut StoredWeights)
 }
 
 /// Who says how much a head counts, and wants to know what it said.
@@ -141,7 +147,7 @@ impl Weigh for StoredWeights {
     }
 }
 
-#[inline(never)]
+#[inline]
 pub(crate) fn run<'s>(
     model: &Model<'_>,
     mut parts: Parts<'s>,
@@ -233,8 +239,7 @@ pub(crate) fn take(model: &Model<'_>, parts: &mut Parts<'_>, u: &[f32]) -> Resul
     Ok(())
 }
 
-/// Lets the filters take the sample that was entered last. Like the features it is compiled with the firmware, for size: the
-/// time goes into the heads.
+/// Lets the filters take the sample that was entered last.
 #[inline]
 pub(crate) fn filter(model: &Model<'_>, parts: &mut Parts<'_>) {
     let Parts { window, signals, progress, .. } = parts;
