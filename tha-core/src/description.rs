@@ -1,5 +1,5 @@
 //! The parts of a file that postcard decodes, borrowed from flash: the description that the device reads, and what is said
-//! about the model, which only a host reads. The two were one in format 1.
+//! about the model, which only a host reads.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,30 +7,35 @@ use crate::error::ParseError;
 use crate::format::{NonFinitePolicy, RangePolicy};
 
 /// The kind of numbers in the block: f32. Others may come.
-pub(crate) const F32: u8 = 0;
+const F32: u32 = 0;
 
 /// What the device must know before it reads the block.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Description {
-    pub numbers: u8,
-    pub inputs: u16,
-    pub outputs: u16,
-    pub memory: u16,
-    pub heads: u16,
+    pub inputs: usize,
+    pub outputs: usize,
+    pub memory: usize,
+    pub heads: usize,
     pub range: RangePolicy,
     pub non_finite: NonFinitePolicy,
     /// Runs of sections.
-    pub runs: u16,
+    pub runs: usize,
     /// Features, the mapped ones included; 0: the lags of all inputs.
-    pub features: u16,
-    pub mapped: u16,
+    pub features: usize,
+    pub mapped: usize,
     /// Whether there are coefficients for what is beyond the range.
     pub linear: bool,
     /// The sample that gives the first output, if later than M.
     pub settled: u32,
     /// Samples for which a bad sample is felt, if longer than M.
     pub felt: u32,
+    /// The degree of all heads; format 1 only.
+    pub degree: Option<usize>,
 }
+
+/// The fields as they are encoded, all numbers alike: one decoder serves them all, and both formats.
+type Fields2 = [u32; 13];
+type Fields1 = [u32; 7];
 
 /// What is said about a model. Texts are borrowed as bytes: postcard encodes both alike, and the device need not know UTF-8.
 /// Names are separated by line feeds, so that no table of names is needed to borrow them.
@@ -44,78 +49,122 @@ pub(crate) struct About<'a> {
     pub note: &'a [u8],
 }
 
-/// Both in one, as format 1 had it. All heads have one degree.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-struct Format1<'a> {
-    inputs: u16,
-    outputs: u16,
-    memory: u16,
-    degree: u8,
-    heads: u16,
-    range: RangePolicy,
-    non_finite: NonFinitePolicy,
-    #[serde(borrow)]
-    about: About<'a>,
-}
-
 impl Description {
-    /// The description of a file of format 2.
-    pub fn decode(bytes: &[u8]) -> Result<Self, ParseError> {
-        let description: Self = whole(bytes)?;
-        if description.numbers != F32 {
-            return Err(ParseError::Numbers { found: description.numbers });
+    /// Decodes the description of either format; what follows it, in format 1, is said about the model.
+    #[inline]
+    pub fn decode(bytes: &[u8], format: u16) -> Result<(Self, &[u8]), ParseError> {
+        if format == 1 {
+            let ([inputs, outputs, memory, degree, heads, range, non_finite], about) =
+                take::<Fields1>(bytes)?;
+            let all = [F32, inputs, outputs, memory, heads, range, non_finite, 0, 0, 0, 0, 0, 0];
+            let mut description = Self::check(all)?;
+            if degree == 0 || degree > u8::MAX.into() || description.range == RangePolicy::Extend {
+                return Err(ParseError::Zero { what: "degree" });
+            }
+            description.degree = Some(degree as usize);
+            return Ok((description, about));
         }
-        description.check()?;
-        Ok(description)
+        let (all, rest) = take::<Fields2>(bytes)?;
+        Ok((Self::check(all)?, rest))
     }
 
-    /// Description and degree of a file of format 1, and what is said about it.
-    pub fn decode_1(bytes: &[u8]) -> Result<(Self, usize, About<'_>), ParseError> {
-        let Format1 { inputs, outputs, memory, degree, heads, range, non_finite, about } = whole(bytes)?;
-        if range == RangePolicy::Extend {
-            return Err(ParseError::Metadata);
-        }
-        let description = Self {
-            numbers: F32,
+    #[inline]
+    fn check(all: Fields2) -> Result<Self, ParseError> {
+        let [
+            numbers,
             inputs,
             outputs,
             memory,
             heads,
             range,
             non_finite,
-            runs: 0,
-            features: 0,
-            mapped: 0,
-            linear: false,
-            settled: 0,
-            felt: 0,
-        };
-        description.check()?;
-        if degree == 0 {
-            return Err(ParseError::Zero { what: "degree" });
+            runs,
+            features,
+            mapped,
+            linear,
+            settled,
+            felt,
+        ] = all;
+        if numbers != F32 {
+            return Err(ParseError::Numbers { found: numbers });
         }
-        Ok((description, degree.into(), about))
-    }
-
-    fn check(&self) -> Result<(), ParseError> {
-        for (what, size) in [
-            ("inputs", self.inputs),
-            ("outputs", self.outputs),
-            ("memory", self.memory),
-            ("heads", self.heads),
-        ] {
+        let sizes = [inputs, outputs, memory, heads];
+        for (what, size) in ["inputs", "outputs", "memory", "heads"].into_iter().zip(sizes) {
             if size == 0 {
                 return Err(ParseError::Zero { what });
             }
         }
-        Ok(())
+        if [inputs, outputs, memory, heads, runs, features, mapped].iter().any(|&size| size > u16::MAX.into())
+        {
+            return Err(ParseError::Metadata);
+        }
+        let range = match range {
+            0 => RangePolicy::Pass,
+            1 => RangePolicy::Clamp,
+            2 => RangePolicy::Extend,
+            _ => return Err(ParseError::Metadata),
+        };
+        let non_finite = match non_finite {
+            0 => NonFinitePolicy::Hold,
+            1 => NonFinitePolicy::Refuse,
+            _ => return Err(ParseError::Metadata),
+        };
+        if linear > 1 {
+            return Err(ParseError::Metadata);
+        }
+        let [inputs, outputs, memory, heads] = sizes.map(|size| size as usize);
+        let [runs, features, mapped] = [runs, features, mapped].map(|size| size as usize);
+        let (linear, degree) = (linear == 1, None);
+        Ok(Self {
+            inputs,
+            outputs,
+            memory,
+            heads,
+            range,
+            non_finite,
+            runs,
+            features,
+            mapped,
+            linear,
+            settled,
+            felt,
+            degree,
+        })
+    }
+
+    /// As they are encoded.
+    #[cfg(feature = "alloc")]
+    pub fn fields(&self) -> Fields2 {
+        let sizes = [self.inputs, self.outputs, self.memory, self.heads].map(|size| size as u32);
+        let [inputs, outputs, memory, heads] = sizes;
+        let [runs, features, mapped] = [self.runs, self.features, self.mapped].map(|size| size as u32);
+        let (range, non_finite) = (self.range as u32, self.non_finite as u32);
+        let linear = u32::from(self.linear);
+        [
+            F32,
+            inputs,
+            outputs,
+            memory,
+            heads,
+            range,
+            non_finite,
+            runs,
+            features,
+            mapped,
+            linear,
+            self.settled,
+            self.felt,
+        ]
     }
 }
 
 impl<'a> About<'a> {
-    /// Decodes and checks it: as many names as channels, texts in UTF-8.
+    /// Decodes all of `bytes`.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, ParseError> {
-        whole(bytes)
+        match take(bytes)? {
+            (about, []) => Ok(about),
+            (_, rest) => Err(ParseError::MetadataTrailing { extra: rest.len() }),
+        }
     }
 
     /// Names for so many channels, and texts in UTF-8. Only a host asks.
@@ -136,11 +185,8 @@ impl<'a> About<'a> {
     }
 }
 
-/// All of `bytes` as one value.
-fn whole<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, ParseError> {
-    match postcard::take_from_bytes(bytes) {
-        Ok((value, [])) => Ok(value),
-        Ok((_, rest)) => Err(ParseError::MetadataTrailing { extra: rest.len() }),
-        Err(_) => Err(ParseError::Metadata),
-    }
+/// A value from the front of `bytes`, and the rest.
+#[inline]
+fn take<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<(T, &'a [u8]), ParseError> {
+    postcard::take_from_bytes(bytes).map_err(|_| ParseError::Metadata)
 }

@@ -75,7 +75,7 @@ pub enum ParseError {
     /// The kind of numbers in the block is not known.
     Numbers {
         /// In the file.
-        found: u8,
+        found: u32,
     },
     /// A run of sections has an unknown kind, a source that is not there before it, or a pole outside the unit circle.
     Section {
@@ -207,8 +207,6 @@ pub enum ParseError {
     },
     /// The capacities in the header are not those of the model.
     Capacities {
-        /// In the header.
-        stored: Capacities,
         /// Of the model.
         computed: Capacities,
     },
@@ -324,8 +322,8 @@ impl Display for ParseError {
             Self::NonFinite { part, index, word } => {
                 write!(f, "a number of {part} {index} (word {word} of the block) is NaN or infinite")
             }
-            Self::Capacities { stored, computed } => {
-                write!(f, "the header asks for {stored}, the model needs {computed}; the writer is at fault")
+            Self::Capacities { computed } => {
+                write!(f, "the header does not ask for {computed}, as the model does; the writer is at fault")
             }
         }
     }

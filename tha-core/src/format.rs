@@ -9,7 +9,6 @@
 //! ```
 
 use crc::{CRC_32_ISO_HDLC, Crc, NoTable};
-use serde::{Deserialize, Serialize};
 
 use crate::error::ParseError;
 
@@ -35,7 +34,7 @@ const ABOUT_AT: usize = 36;
 const CRC: Crc<u32, NoTable> = Crc::<u32, NoTable>::new(&CRC_32_ISO_HDLC);
 
 /// What to do outside the range seen in training.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RangePolicy {
     /// Use the value as it is, and flag it. Maps are constant outside their nodes.
     #[default]
@@ -47,7 +46,7 @@ pub enum RangePolicy {
 }
 
 /// What to do with a NaN or an infinity at the input. It never enters the history.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NonFinitePolicy {
     /// Use the channel's previous value (before the first sample: the training mean), and flag it.
     #[default]
@@ -102,6 +101,7 @@ pub const fn begins_like_a_model(bytes: &[u8]) -> bool {
 }
 
 /// A little-endian number at `at`; 0 past the end.
+#[inline]
 const fn read_u32(bytes: &[u8], at: usize) -> u32 {
     match bytes.split_at_checked(at) {
         Some((_, tail)) => match tail.first_chunk::<4>() {
@@ -113,6 +113,7 @@ const fn read_u32(bytes: &[u8], at: usize) -> u32 {
 }
 
 /// CRC-32 (ISO-HDLC) over everything but the checksum field itself.
+#[inline]
 pub(crate) fn checksum(bytes: &[u8]) -> u32 {
     let mut digest = CRC.digest();
     if let Some((before, rest)) = bytes.split_at_checked(CRC_AT) {
@@ -123,6 +124,7 @@ pub(crate) fn checksum(bytes: &[u8]) -> u32 {
 }
 
 /// CRC-32 of some words, to tell tables apart.
+#[inline]
 pub(crate) fn hash(tables: [&[u8]; 2]) -> u32 {
     let mut digest = CRC.digest();
     tables.iter().for_each(|table| digest.update(table));
@@ -140,6 +142,7 @@ pub(crate) struct Parts<'a> {
 }
 
 /// Checks length, magic, checksum, format number and lengths, in this order, and cuts the file up.
+#[inline]
 pub(crate) fn parts(bytes: &[u8]) -> Result<Parts<'_>, ParseError> {
     if bytes.len() < HEADER_LEN_1 {
         return Err(ParseError::TooShort { found: bytes.len() });

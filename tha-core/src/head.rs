@@ -99,6 +99,7 @@ impl<'a> HeadView<'a> {
 }
 
 /// The sum of r_{k-1} r_k over a chain of ranks. `None` when it overflows.
+#[inline]
 pub(crate) fn count_sums(ranks: &[u32]) -> Option<usize> {
     let mut sums = 0u32;
     for (&left, &right) in ranks.iter().zip(ranks.get(1..)?) {

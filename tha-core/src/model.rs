@@ -54,19 +54,13 @@ pub struct Model<'a> {
     settled: u32,
     felt: u32,
     sections: u32,
-    about: AboutBytes<'a>,
+    /// Names and provenance; decoded when somebody asks.
+    about: &'a [u8],
     pub(crate) inputs: &'a [InputScaling],
     pub(crate) outputs: &'a [OutputScaling],
     pub(crate) stage: Stage<'a>,
     heads: &'a [u32],
     layout: Layout,
-}
-
-/// Where names and provenance stand; decoded when somebody asks.
-#[derive(Clone, Copy, Debug)]
-struct AboutBytes<'a> {
-    bytes: &'a [u8],
-    format: u16,
 }
 
 /// An input channel: x = (u - offset) * gain, trained on low..=high (physical units).
@@ -102,22 +96,16 @@ impl<'a> Model<'a> {
     ///
     /// # Errors
     /// A [`ParseError`] that names what is wrong. Nothing is decoded before the checksum has been verified.
+    #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
         let parts = format::parts(bytes)?;
-        let (description, layout, about) = match parts.format {
-            1 => {
-                let (description, degree, _) = Description::decode_1(parts.description)?;
-                let (memory, outputs) = (description.memory.into(), description.outputs.into());
-                (description, Layout::One { degree, memory, outputs }, parts.description)
-            }
-            _ => (Description::decode(parts.description)?, Layout::Two, parts.about),
-        };
-        let mut shape = Shape {
-            inputs: description.inputs.into(),
-            outputs: description.outputs.into(),
-            memory: description.memory.into(),
-            degree: 0,
-            heads: description.heads.into(),
+        let (description, rest) = Description::decode(parts.description, parts.format)?;
+        let Description { inputs, outputs, memory, heads, .. } = description;
+        let mut shape = Shape { inputs, outputs, memory, degree: 0, heads };
+        let (layout, about) = match description.degree {
+            Some(degree) => (Layout::One { degree, memory, outputs }, rest),
+            None if rest.is_empty() => (Layout::Two, parts.about),
+            None => return Err(ParseError::MetadataTrailing { extra: rest.len() }),
         };
         let mut block = Cursor { words: parts.block, used: 0 };
         let inputs = block.table(shape.inputs)?;
@@ -128,7 +116,7 @@ impl<'a> Model<'a> {
         let needs = parse::heads(&mut block, layout, &mut shape, &stage)?;
         let computed = needs.capacities(&shape, &stage, layout).ok_or(ParseError::SizeOverflow)?;
         if computed != parts.capacities {
-            return Err(ParseError::Capacities { stored: parts.capacities, computed });
+            return Err(ParseError::Capacities { computed });
         }
         // Filters run on standardised inputs: their state goes on only where those mean the same.
         let sections = match stage.runs {
@@ -145,7 +133,7 @@ impl<'a> Model<'a> {
             settled: description.settled,
             felt: description.felt,
             sections,
-            about: AboutBytes { bytes: about, format: parts.format },
+            about,
             inputs,
             outputs,
             stage,
@@ -247,10 +235,7 @@ impl<'a> Model<'a> {
     }
 
     pub(crate) fn try_about(&self) -> Result<About<'a>, ParseError> {
-        match self.about.format {
-            1 => Description::decode_1(self.about.bytes).map(|(_, _, about)| about),
-            _ => About::decode(self.about.bytes),
-        }
+        About::decode(self.about)
     }
 
     pub(crate) fn needs(&self) -> Needs {

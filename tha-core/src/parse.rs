@@ -1,4 +1,5 @@
-//! The checks of the block, all of them made once, by [`Model::parse`](crate::Model::parse).
+//! The checks of the block, all of them made once, by [`Model::parse`](crate::Model::parse). Everything here is `inline`, so
+//! that it is compiled with the firmware and its optimisation level, for size, and not with this crate, for speed.
 
 use bytemuck::Pod;
 
@@ -16,9 +17,12 @@ pub(crate) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
+    #[inline]
     pub fn rest(&self) -> &'a [u32] {
         self.words.get(self.used..).unwrap_or(&[])
     }
+
+    #[inline(never)]
 
     fn take(&mut self, n: usize) -> Result<&'a [u32], ParseError> {
         let needed = self.used.checked_add(n).ok_or(ParseError::SizeOverflow)?;
@@ -28,11 +32,8 @@ impl<'a> Cursor<'a> {
         Ok(taken)
     }
 
-    fn word(&mut self) -> Result<usize, ParseError> {
-        self.take(1).map(|words| words.first().copied().unwrap_or(0) as usize)
-    }
-
     /// `n` finite numbers.
+    #[inline(never)]
     fn floats(&mut self, n: usize, part: &'static str, index: usize) -> Result<&'a [f32], ParseError> {
         let start = self.used;
         let values = as_floats(self.take(n)?);
@@ -43,11 +44,14 @@ impl<'a> Cursor<'a> {
     }
 
     /// `n` rows of a table.
+    #[inline]
     pub fn table<T: Pod>(&mut self, n: usize) -> Result<&'a [T], ParseError> {
         let words = n.checked_mul(size_of::<T>() / 4).ok_or(ParseError::SizeOverflow)?;
         Ok(bytemuck::try_cast_slice(self.take(words)?).unwrap_or(&[]))
     }
 }
+
+#[inline]
 
 pub(crate) fn check_scaling(inputs: &[InputScaling], outputs: &[OutputScaling]) -> Result<(), ParseError> {
     for (channel, input) in inputs.iter().enumerate() {
@@ -68,17 +72,18 @@ pub(crate) fn check_scaling(inputs: &[InputScaling], outputs: &[OutputScaling]) 
 }
 
 /// The tables of the stage.
+#[inline]
 pub(crate) fn stage<'a>(
     block: &mut Cursor<'a>,
     description: &Description,
     shape: &Shape,
 ) -> Result<Stage<'a>, ParseError> {
-    let (features, mapped) = (usize::from(description.features), usize::from(description.mapped));
+    let (features, mapped) = (description.features, description.mapped);
     let whole = features > 0 || (mapped == 0 && description.runs == 0 && !description.linear);
     if mapped > features || !whole {
         return Err(ParseError::Feature { feature: features });
     }
-    let mut stage = Stage { runs: block.table(description.runs.into())?, ..Stage::default() };
+    let mut stage = Stage { runs: block.table(description.runs)?, ..Stage::default() };
     let window = shape.inputs.checked_mul(shape.memory).ok_or(ParseError::SizeOverflow)?;
     for (index, run) in stage.runs.iter().enumerate() {
         check_run(run, &stage, index, window, shape.inputs).ok_or(ParseError::Section { run: index })?;
@@ -120,6 +125,7 @@ pub(crate) fn stage<'a>(
 }
 
 /// Coefficients that are stable, and sources that are there before.
+#[inline]
 fn check_run(run: &Run, stage: &Stage<'_>, index: usize, window: usize, inputs: usize) -> Option<()> {
     let [a, b, rest @ ..] = run.coefficients;
     let stable = match run.kind {
@@ -135,6 +141,7 @@ fn check_run(run: &Run, stage: &Stage<'_>, index: usize, window: usize, inputs: 
 
 impl Stage<'_> {
     /// Whether the values from `start` to `end` lie in the one row of an earlier run that feeds other sections.
+    #[inline]
     fn feeds(&self, index: usize, start: usize, end: usize) -> bool {
         let mut first = 0;
         self.runs.iter().take(index).any(|run| {
@@ -145,6 +152,7 @@ impl Stage<'_> {
     }
 
     /// The input that the signal at a position comes from, if a feature may use it.
+    #[inline]
     pub(crate) fn input_of(&self, position: u32, window: usize, inputs: usize) -> Option<usize> {
         let mut position = position as usize;
         let mut inner = false;
@@ -184,6 +192,7 @@ pub(crate) struct Needs {
 impl Needs {
     /// Capacities of a model. Scratch is [features | cells | beyond | gathered | rows | sums | y], laid out in `push::contract`; in
     /// format 1 two vectors more, for readers that do not multiply out in place.
+    #[inline]
     pub fn capacities(&self, shape: &Shape, stage: &Stage<'_>, layout: Layout) -> Option<Capacities> {
         let history = shape.inputs.checked_mul(shape.memory)?.checked_mul(3)?.checked_add(stage.signals)?;
         let vectors = if matches!(layout, Layout::One { .. }) { self.rank.checked_mul(2)? } else { 0 };
@@ -197,6 +206,7 @@ impl Needs {
 }
 
 /// Checks head after head, up to the end of the block, and notes the highest degree.
+#[inline]
 pub(crate) fn heads(
     block: &mut Cursor<'_>,
     layout: Layout,
@@ -213,6 +223,8 @@ pub(crate) fn heads(
     Ok(needs)
 }
 
+#[inline]
+
 fn check_head(
     block: &mut Cursor<'_>,
     layout: Layout,
@@ -222,26 +234,27 @@ fn check_head(
     needs: &mut Needs,
 ) -> Result<(), ParseError> {
     let overflow = ParseError::SizeOverflow;
-    let size = block.word()?;
+    let mut sizes = [0; 7];
+    let count = if let Layout::Two = layout { 7 } else { 3 };
+    for (size, word) in sizes.iter_mut().zip(block.take(count)?) {
+        *size = *word as usize;
+    }
+    let [size, mut first, mut outputs, mut degree, mut used, mut stored_sums, stored_q] = sizes;
+    if let Layout::One { degree: all, .. } = layout {
+        if !f32::from_bits(first as u32).is_finite() {
+            return Err(ParseError::NonFinite { part: "head", index: head, word: block.used - 2 });
+        }
+        (first, stored_sums, outputs, degree, used) = (0, outputs, shape.outputs, all, 0);
+    }
     if size == 0 || size > shape.inputs {
         return Err(ParseError::SubsetSize { head, found: size, inputs: shape.inputs });
     }
-    let (outputs, degree, used, stored_sums, stored_q) = match layout {
-        Layout::One { degree, .. } => {
-            block.floats(1, "head", head)?;
-            (shape.outputs, degree, 0, block.word()?, None)
-        }
-        Layout::Two => {
-            let (first, outputs, degree) = (block.word()?, block.word()?, block.word()?);
-            if outputs == 0 || first.checked_add(outputs).is_none_or(|end| end > shape.outputs) {
-                return Err(ParseError::Served { head, outputs: shape.outputs });
-            }
-            if degree == 0 || degree > usize::from(u8::MAX) {
-                return Err(ParseError::Zero { what: "degree" });
-            }
-            (outputs, degree, block.word()?, block.word()?, Some(block.word()?))
-        }
-    };
+    if outputs == 0 || first.checked_add(outputs).is_none_or(|end| end > shape.outputs) {
+        return Err(ParseError::Served { head, outputs: shape.outputs });
+    }
+    if degree == 0 || degree > usize::from(u8::MAX) {
+        return Err(ParseError::Zero { what: "degree" });
+    }
     shape.degree = shape.degree.max(degree);
     let ranks = block.take(degree + 1)?;
     if let Some(bond) = ranks.iter().position(|&rank| rank == 0) {
@@ -286,7 +299,7 @@ fn check_head(
         }
     }
     let sums = count_sums(ranks).ok_or(overflow)?;
-    if sums != stored_sums || stored_q.is_some_and(|stored| stored != q) {
+    if sums != stored_sums || (count == 7 && stored_q != q) {
         return Err(ParseError::Sums { head, expected: sums, found: stored_sums });
     }
     needs.gather = needs.gather.max(gathered);
@@ -295,6 +308,8 @@ fn check_head(
     block.floats(sums.checked_mul(q).ok_or(overflow)?, "head", head)?;
     Ok(())
 }
+
+#[inline]
 
 fn increasing(indices: &[u32], head: usize) -> Result<(), ParseError> {
     let later = indices.get(1..).unwrap_or_default();

@@ -116,6 +116,7 @@ pub fn push<'s, const INPUTS: usize, const HISTORY: usize, const SCRATCH: usize>
 }
 
 /// Not generic, so that it is compiled with this crate and its optimisation level.
+#[inline(never)]
 fn push_parts<'s>(model: &Model<'_>, parts: Parts<'s>, u: &[f32]) -> Step<'s> {
     run(model, parts, u, &mut StoredWeights)
 }
@@ -146,7 +147,7 @@ impl Weigh for StoredWeights {
     }
 }
 
-#[inline(never)]
+#[inline]
 pub(crate) fn run<'s>(
     model: &Model<'_>,
     mut parts: Parts<'s>,
@@ -156,6 +157,7 @@ pub(crate) fn run<'s>(
     if let Err(error) = take(model, &mut parts, u) {
         return Step::Refused(error);
     }
+    filter(model, &mut parts);
     let remaining = parts.progress.remaining();
     if remaining > 0 {
         return Step::Warming { remaining };
@@ -176,6 +178,7 @@ pub(crate) fn run<'s>(
 }
 
 /// Everything about a sample but the outputs: checks it, enters it into the history and the filters, notes what was odd.
+#[inline(never)]
 pub(crate) fn take(model: &Model<'_>, parts: &mut Parts<'_>, u: &[f32]) -> Result<(), PushError> {
     let Parts { raw, window, signals, channels, progress, .. } = parts;
     if model.checksum() != progress.checksum {
@@ -233,11 +236,18 @@ pub(crate) fn take(model: &Model<'_>, parts: &mut Parts<'_>, u: &[f32]) -> Resul
     }
     progress.held_left =
         if noticed & ChannelFlags::HELD != 0 { felt } else { progress.held_left.saturating_sub(1) };
+    Ok(())
+}
+
+/// Lets the filters take the sample that was entered last.
+#[inline]
+pub(crate) fn filter(model: &Model<'_>, parts: &mut Parts<'_>) {
+    let Parts { window, signals, progress, .. } = parts;
     if !model.stage.runs.is_empty() {
-        let window = window.get(newest..newest + p * progress.memory).unwrap_or_default();
+        let newest = progress.slot * progress.inputs;
+        let window = window.get(newest..newest + progress.inputs * progress.memory).unwrap_or_default();
         stage::filter(model.stage.runs, window, signals, progress.taken);
     }
-    Ok(())
 }
 
 /// What happens to an input on its way in.

@@ -123,6 +123,7 @@ pub(crate) fn filter(runs: &[Run], window: &[f32], signals: &mut [f32], taken: u
     }
 }
 
+#[inline]
 fn resonate([p_re, p_im, k1, k2, k3, d, e1, e2]: [f32; 8], source: &[f32], own: &mut [f32]) {
     let (re, rest) = split_at(own, source.len());
     let (im, rest) = split_at(rest, source.len());

@@ -3,6 +3,7 @@
 
 mod common;
 
+use common::staged::staged;
 use common::{Flash, Room, crc32};
 use tha_core::build::{Core, Head, InputChannel, ModelSpec, OutputChannel, Provenance};
 use tha_core::{Model, NonFinitePolicy, RangePolicy, push};
@@ -150,4 +151,68 @@ fn a_file_of_the_first_release_still_reads() {
     assert_eq!(ModelSpec::from_bytes(&written).unwrap(), spec);
 }
 
+/// The small model as format 2 writes it.
+#[rustfmt::skip]
+fn small_2() -> Vec<u8> {
+    let float = |value: f32| value.to_le_bytes();
+    let word = |value: u32| value.to_le_bytes();
+    let header = [
+        *b"\x89THA", [2, 0, 40, 0],        // format 2, header of 40 bytes
+        word(210), [0x5e, 0x0d, 0x7d, 0xa9], // file of 40 + 16 + 4 * 35 + 14 bytes, CRC-32
+        word(13), word(35),                 // bytes of description, words in the block
+        word(2), word(12), word(7),         // INPUTS, HISTORY = 3 M p, SCRATCH = 2 features + 4 sums + 1 output
+        word(14),                           // bytes behind the block
+    ].concat();
+    let description: &[u8] = &[
+        0, 2, 1, 2, 1,      // f32; p, l, M, heads
+        1, 1,               // clamp, refuse
+        0, 0, 0, 0, 0, 0,   // no runs, features, maps, linear part; settled and felt as M says
+        0, 0, 0,            // padding
+    ];
+    let block = [
+        float(0.0), float(1.0), float(-1.0), float(1.0),
+        float(1.0), float(2.0), float(0.0), float(4.0),
+        float(10.0), float(0.25), float(0.5),
+        word(1), word(0), word(1), word(2), word(0), word(4), word(3), // head: inputs, first output, outputs, degree, features, sums, rows
+        word(1), word(2), word(1), word(1), float(0.5),               // ranks, input b, weight
+        float(7.0), float(10.0), float(1.0), float(2.0),
+        float(8.0), float(11.0), float(3.0), float(4.0),
+        float(9.0), float(12.0), float(5.0), float(6.0),
+    ].concat();
+    let about: &[u8] = &[3, b'a', b'\n', b'b', 1, b'y', 1, b't', 7, 0xac, 0x02, 2, b'o', b'k'];
+    [&header, description, &block, about].concat()
+}
+
+#[test]
+fn the_small_file_in_format_2() {
+    let bytes = small_2();
+    assert_eq!(crc32(&bytes).to_le_bytes(), [0x5e, 0x0d, 0x7d, 0xa9]);
+    assert_eq!(small().to_bytes().unwrap(), bytes);
+    assert_eq!(ModelSpec::from_bytes(&bytes).unwrap(), small());
+}
+
+/// A file of format 2 with filters, features, maps and a linear part: it must parse, and give these outputs, for ever.
+/// THA_BLESS=1 writes it.
+#[test]
+fn a_file_with_filters_and_maps_still_reads() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/format2.tha");
+    let seed = (0..).find(|&seed| staged(seed, 2, 2, 2).range == RangePolicy::Extend).unwrap();
+    if std::env::var_os("THA_BLESS").is_some() {
+        std::fs::write(path, staged(seed, 2, 2, 2).to_bytes().unwrap()).unwrap();
+    }
+    let bytes = std::fs::read(path).unwrap();
+    assert_eq!(ModelSpec::from_bytes(&bytes).unwrap().to_bytes().unwrap(), bytes);
+    let flash = Flash::new(&bytes);
+    let model = Model::parse(flash.bytes()).unwrap();
+    let mut state = Room::new(&model).unwrap();
+    let mut last = Vec::new();
+    for t in 0..100u8 {
+        let t = f32::from(t);
+        let step = push(&model, &mut state, &[0.01 * t, 1.0 - 0.02 * t]);
+        last = step.output().map(|output| output.y.iter().map(|y| y.to_bits()).collect()).unwrap_or_default();
+    }
+    assert_eq!(last, FORMAT2, "{last:x?}");
+}
+
+const FORMAT2: [u32; 2] = [0xbf11_003a, 0x3fff_662d];
 const FORMAT1: (u32, [u32; 2]) = (0xa6b7_7258, [0x3fdf_c395, 0x419d_0bc2]);

@@ -41,6 +41,35 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    /// What is accepted after a change of any byte runs, and has an owned form that writes the same model again.
+    #[test]
+    fn changed_files_are_refused_or_run(
+        seed in 0u64..50, place in any::<prop::sample::Index>(), byte in any::<u8>(), word in any::<bool>(),
+    ) {
+        let bytes = staged(seed, 2, 2, 2).to_bytes().unwrap();
+        let changed = common::patched(&bytes, |bytes| {
+            let at = 16 + place.index(bytes.len() - 20);
+            bytes[at] = byte;
+            if word {
+                bytes[at + 1..at + 4].fill(if byte > 127 { 255 } else { 0 });
+            }
+        });
+        let file = common::Flash::new(&changed);
+        let Ok(model) = Model::parse(file.bytes()) else { return Ok(()) };
+        let spec = ModelSpec::from_model(&model);
+        let again = spec.to_bytes().expect("an accepted model can be written");
+        prop_assert_eq!(&ModelSpec::from_bytes(&again).unwrap(), &spec);
+        let Ok(mut state) = Room::new(&model) else { return Ok(()) };
+        let mut random = Random(seed);
+        for _ in 0..20 {
+            push(&model, &mut state, &[random.unit(), random.unit()]);
+        }
+    }
+}
+
 /// One input, one output, the given features and a linear head over their rows.
 fn linear(sections: Vec<Section>, features: Vec<Feature>, rows: Vec<f32>) -> ModelSpec {
     let mut spec = staged(1, 1, 1, 1);

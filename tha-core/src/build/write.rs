@@ -4,7 +4,7 @@ use alloc::{string::String, vec, vec::Vec};
 
 use super::read::parse_copy;
 use super::{BuildError, Filter, Head, ModelSpec, Resonator, Signal, Source, Stage};
-use crate::description::{About, Description, F32};
+use crate::description::{About, Description};
 use crate::error::ParseError;
 use crate::format::{self, Capacities, FORMAT, HEADER_LEN, MAGIC, RangePolicy};
 use crate::head::{Layout, count_sums};
@@ -51,19 +51,19 @@ impl ModelSpec {
             })
         };
         let description = Description {
-            numbers: F32,
-            inputs: fit("inputs", shape.inputs, limit)?,
-            outputs: fit("outputs", shape.outputs, limit)?,
-            memory: fit("samples of memory", shape.memory, limit)?,
-            heads: fit("heads", shape.heads, limit)?,
+            inputs: fit::<u16>("inputs", shape.inputs, limit)?.into(),
+            outputs: fit::<u16>("outputs", shape.outputs, limit)?.into(),
+            memory: fit::<u16>("samples of memory", shape.memory, limit)?.into(),
+            heads: fit::<u16>("heads", shape.heads, limit)?.into(),
             range: self.range,
             non_finite: self.non_finite,
-            runs: size("runs of sections", runs.len())?,
-            features: size("features", features)?,
-            mapped: size("features", mapped.len())?,
+            runs: size("runs of sections", runs.len())?.into(),
+            features: size("features", features)?.into(),
+            mapped: size("features", mapped.len())?.into(),
             linear: !self.stage.linear.is_empty(),
             settled: samples(self.stage.settled)?,
             felt: samples(self.stage.felt)?,
+            degree: None,
         };
 
         let mut block = Vec::new();
@@ -93,7 +93,7 @@ impl ModelSpec {
             ..stage::Stage::default()
         };
         let capacities = needs.capacities(&shape, &tables, Layout::Two).ok_or_else(overflow)?;
-        let bytes = assemble(&encode(&description)?, &block, &self.about()?, &capacities)?;
+        let bytes = assemble(&encode(&description.fields())?, &block, &self.about()?, &capacities)?;
         parse_copy(&bytes, |_| ()).map_err(BuildError::Refused)?;
         Ok(bytes)
     }

@@ -33,7 +33,7 @@ pub extern "C" fn _start() -> ! {
         let Ok(mut monitor) = Monitor::<4>::new(&model, black_box(MonitorOptions::default())) else {
             continue;
         };
-        let Ok(mut weights) = Reweighter::<8, 32>::new(&model, black_box(ReweightOptions::default())) else {
+        let Ok(mut weights) = Reweighter::<32>::new(&model, black_box(ReweightOptions::default())) else {
             continue;
         };
         loop {
@@ -52,7 +52,7 @@ pub extern "C" fn _start() -> ! {
             if let Step::Ready(output) = weights.push(&model, &mut state, black_box(&sample)) {
                 black_box(monitor.update(output.y, black_box(&[][..])));
                 black_box(weights.learn(&model, black_box(&[][..])));
-                black_box((monitor.rmse(black_box(0)), monitor.nrmse(black_box(0)), weights.weights()));
+                black_box((monitor.rmse(black_box(0)), monitor.nrmse(black_box(0)), weights.weights().sum::<f32>()));
             }
             if let Ok(other) = Model::parse(black_box(&[][..])) {
                 let _ = black_box(state.swap(&other));
