@@ -7,13 +7,11 @@
 
 mod common;
 
-use common::{Normal, cpu_seconds, lagged, network};
-use nalgebra::DMatrix;
-use serde_json::Value;
+use common::cpu_seconds;
+use common::recorded::{Recorded, Shape, names, noise_free};
 use std::path::Path;
-use tha_train::Silent;
 use tha_train::network::Network;
-use tha_train::solve::{Fit, Problem, SolveParams, choose_and_fit};
+use tha_train::solve::SolveParams;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
@@ -22,75 +20,16 @@ fn main() {
     if let Some(directory) = arguments.first() {
         recorded(Path::new(directory), number(1, 0), number(2, 4) as usize);
     }
-    noise_free();
-}
-
-struct Rows {
-    x: DMatrix<f64>,
-    y: DMatrix<f64>,
-}
-
-impl Rows {
-    fn problem(&self) -> Problem<'_> {
-        Problem { x: &self.x, y: &self.y }
-    }
-
-    fn residual(&self, train: &Network) -> f64 {
-        (train.evaluate(&self.x) - &self.y).norm() / self.y.norm()
-    }
-}
-
-/// Chooses on five blocks, fits everything.
-fn choose_and_refit(rows: &Rows, options: &SolveParams) -> Fit {
-    choose_and_fit(&rows.problem(), options, &Silent).expect("a fit")
-}
-
-/// The rows of a file after as many samples of zeros.
-fn read(path: &Path, inputs: usize, memory: usize, zeros: usize) -> Rows {
-    let text = std::fs::read_to_string(path).expect("a readable CSV file");
-    let parse = |line: &str| -> Vec<f64> { line.split(',').map(|v| v.parse().expect("a number")).collect() };
-    let samples: Vec<_> = text.lines().skip(1).map(parse).collect();
-    let rows = [vec![vec![0.0; samples[0].len()]; zeros], samples].concat();
-    let count = rows.len() + 1 - memory;
-    let lag = |i: usize| memory - 1 - (i - 1) / inputs;
-    Rows {
-        x: DMatrix::from_fn(count, inputs * memory + 1, |t, i| match i {
-            0 => 1.0,
-            i => rows[t + lag(i)][(i - 1) % inputs],
-        }),
-        y: DMatrix::from_fn(count, rows[0].len() - inputs, |t, j| rows[t + memory - 1][inputs + j]),
-    }
-}
-
-/// Zero mean and unit deviation for every input; outputs as they are. The first column stays one.
-fn standardise(train: &mut DMatrix<f64>, other: &mut DMatrix<f64>) {
-    for i in 1..train.ncols() {
-        let column = train.column(i);
-        let (mean, deviation) = (column.mean(), column.variance().sqrt().max(1e-300));
-        for matrix in [&mut *train, &mut *other] {
-            matrix.column_mut(i).apply(|v| *v = (*v - mean) / deviation);
-        }
-    }
+    all_noise_free();
 }
 
 fn recorded(directory: &Path, seed: u64, cap: usize) {
     println!("rank cap {cap}, seed {seed}\n");
     println!("| problem | method | parameters | CPU s | validation residual | of the floor | speed-up |");
     println!("|---|---|---|---|---|---|---|");
-    let mut names: Vec<_> = std::fs::read_dir(directory)
-        .expect("a directory")
-        .filter_map(|entry| Some(entry.ok()?.file_name().to_str()?.strip_suffix(".json")?.to_owned()))
-        .collect();
-    names.sort();
-    for name in names {
-        let text = std::fs::read_to_string(directory.join(format!("{name}.json"))).expect("readable");
-        let facts: Value = serde_json::from_str(&text).expect("valid JSON");
+    for name in names(directory) {
+        let Recorded { facts, train, fresh } = Recorded::read(directory, &name);
         let count = |key: &str| facts[key].as_u64().map(|v| v as usize);
-        let (p, memory) = (count("p").expect("p"), count("M").expect("M"));
-        let mut train = read(&directory.join(format!("{name}_train.csv")), p, memory, 0);
-        let zeros = facts["convention"].as_str().is_some_and(|text| text.contains("zeros before"));
-        let zeros = if zeros { memory - 1 } else { 0 };
-        let mut fresh = read(&directory.join(format!("{name}_val.csv")), p, memory, zeros);
         let floor =
             facts["noise_std"].as_f64().filter(|s| *s > 0.0).zip(count("true_rank")).map(|(s, rank)| {
                 let truth =
@@ -111,11 +50,10 @@ fn recorded(directory: &Path, seed: u64, cap: usize) {
             let parameters = number("parameters") as usize;
             line(method, parameters, number("cpu_seconds"), number("val_relative_residual"), String::new());
         }
-        standardise(&mut train.x, &mut fresh.x);
         let options =
             SolveParams { degree: count("d").expect("d"), max_rank: cap, seed, ..SolveParams::default() };
         let start = cpu_seconds();
-        let result = choose_and_refit(&train, &options);
+        let result = train.fit(&options);
         let cpu = cpu_seconds() - start;
         let method = format!("**ladder {:?}**", result.train.ranks());
         let speed = slowest.map_or(String::new(), |slow| format!("{:.0}", slow / cpu));
@@ -123,10 +61,7 @@ fn recorded(directory: &Path, seed: u64, cap: usize) {
     }
 }
 
-/// (p, M, d, l, N).
-type Shape = (usize, usize, usize, usize, usize);
-
-fn noise_free() {
+fn all_noise_free() {
     let asked =
         [(1, 5, 3, 1, 2000), (2, 4, 3, 1, 2000), (2, 4, 3, 2, 2000), (3, 4, 4, 1, 5000), (4, 4, 3, 1, 5000)];
     recovered(2, 4, &asked);
@@ -145,17 +80,9 @@ fn recovered(rank: usize, max_rank: usize, shapes: &[Shape]) {
         let start = cpu_seconds();
         let mut residuals: Vec<f64> = (0..10)
             .map(|seed| {
-                let mut normal = Normal::new(seed);
-                let truth = network(p * memory + 1, degree, outputs, rank, &mut normal);
-                let mut sample = |count| {
-                    let x = lagged(p, memory, count, &mut normal);
-                    let y = truth.evaluate(&x);
-                    Rows { x, y }
-                };
-                let (mut train, mut fresh) = (sample(rows), sample(2000));
-                standardise(&mut train.x, &mut fresh.x);
+                let (train, fresh) = noise_free((p, memory, degree, outputs, rows), rank, seed);
                 let options = SolveParams { degree, max_rank, ..SolveParams::default() };
-                fresh.residual(&choose_and_refit(&train, &options).train)
+                fresh.residual(&train.fit(&options).train)
             })
             .collect();
         let cpu = (cpu_seconds() - start) / 10.0;

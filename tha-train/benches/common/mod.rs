@@ -6,6 +6,8 @@
 #[path = "../../src/network/random.rs"]
 mod random;
 
+pub mod recorded;
+
 use nalgebra::DMatrix;
 pub(crate) use random::Normal;
 use tha_train::network::Network;

@@ -4,8 +4,8 @@
 //! through the m = C(q+d-1, d) distinct monomials, made a few rows at a time (about 3 N m, where those are few). Work
 //! is cut into fixed pieces and summed in order, so that the result does not depend on the number of threads.
 
-use super::monomials::Monomials;
 use crate::linalg::{set_product, view, view_mut};
+use crate::network::{Monomials, monomials};
 use nalgebra::{DMatrix, DVector};
 use rayon::prelude::*;
 
@@ -64,7 +64,7 @@ impl<'a> Kernel<'a> {
     pub fn dimension(&self) -> usize {
         match self.route {
             Route::Rows => self.x.nrows(),
-            Route::Monomials => Monomials::count(self.x.ncols(), self.degree).unwrap_or(usize::MAX),
+            Route::Monomials => monomials(self.x.ncols(), self.degree),
         }
     }
 
@@ -128,7 +128,7 @@ impl<'a> Kernel<'a> {
     pub fn correlation_square(&self, r: &DMatrix<f64>) -> f64 {
         if self.route == Route::Monomials {
             let monomials = Monomials::new(self.x.ncols(), self.degree);
-            let zero = DMatrix::zeros(monomials.len(), r.ncols());
+            let zero = DMatrix::zeros(monomials.count(), r.ncols());
             let c = self.over_pieces(&monomials, zero, |rows, start, out: &mut DMatrix<f64>| {
                 out.gemm_tr(1.0, rows, &r.rows(start, rows.nrows()), 1.0);
             });
@@ -171,13 +171,13 @@ impl<'a> Kernel<'a> {
     ) -> T {
         let count = self.x.nrows();
         let size = count.div_ceil(PIECES).max(1);
-        let step = (BUFFER / monomials.len().max(1)).clamp(8, BLOCK);
+        let step = (BUFFER / monomials.count().max(1)).clamp(8, BLOCK);
         let piece = |start: usize| {
             let mut out = zero.clone();
             let end = (start + size).min(count);
             for at in (start..end).step_by(step) {
                 let rows = self.x.rows(at, step.min(end - at)).into_owned();
-                add(&monomials.features(&rows), at, &mut out);
+                add(&monomials.values(&rows), at, &mut out);
             }
             out
         };
@@ -212,8 +212,8 @@ fn fused(column: &[f64], value: f64, above: &[f64], target: &mut [f64], power: i
 fn costs(rows: usize, q: usize, degree: usize) -> (f64, f64) {
     let rows = rows as f64;
     let by_rows = rows * rows * (0.5 * q as f64 + 4.0);
-    let by_monomials = match Monomials::count(q, degree) {
-        Some(count) if count <= MONOMIALS => 4.0 * rows * count as f64,
+    let by_monomials = match monomials(q, degree) {
+        count if count <= MONOMIALS => 4.0 * rows * count as f64,
         _ => f64::INFINITY,
     };
     (by_rows, by_monomials)

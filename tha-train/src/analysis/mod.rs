@@ -25,7 +25,6 @@ mod error;
 pub mod head;
 pub mod kernel;
 pub mod mask;
-mod monomials;
 pub mod pair;
 pub mod projection;
 pub mod spectrum;

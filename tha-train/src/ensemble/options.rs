@@ -135,6 +135,7 @@ impl EnsembleParams {
             seed,
             ranks,
             choose_gamma,
+            without: _,
         } = &options.solve;
         let settings = [
             ("memory", memory.to_string()),

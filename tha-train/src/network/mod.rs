@@ -5,14 +5,18 @@
 
 mod algebra;
 mod contract;
+mod count;
 mod features;
 mod gauge;
+mod monomials;
 mod random;
 
 pub(crate) use contract::{BLOCK, Contraction, evaluate_block, unfold};
+pub(crate) use count::{dimension, monomials, useful_ranks};
 pub use features::Features;
 pub(crate) use features::WHOLE;
 pub(crate) use gauge::kept;
+pub(crate) use monomials::Monomials;
 pub(crate) use random::Normal;
 
 use nalgebra::DMatrix;

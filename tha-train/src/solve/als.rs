@@ -5,23 +5,18 @@
 //! is the penalty on B.
 
 use super::SolveError;
+use super::jacobian::NormalEquations;
 use super::log::{Log, Step, StepKind};
-use super::normal::{NormalEquations, Rows};
+use super::rows::Rows;
 use crate::linalg::{cholesky_in_place, cholesky_solve, qr};
 use crate::network::{Core, Network};
 use nalgebra::DMatrix;
 
 /// Solves for core `k`; gives J before and after, both with the penalty ridge N l ||V_k||^2.
-pub(super) fn update(
-    train: &mut Network,
-    k: usize,
-    rows: &Rows,
-    ridge: f64,
-    normal: &mut NormalEquations,
-) -> (f64, f64) {
+pub(super) fn update(network: &mut Network, k: usize, rows: &Rows, ridge: f64) -> (f64, f64) {
     let ridge = ridge * rows.entries() as f64;
-    rows.normal_equations(train, k..k + 1, normal);
-    let core = &train.cores[k].data;
+    let normal = NormalEquations::new(rows, network, k..k + 1);
+    let core = &network.cores[k].data;
     let size = core.len();
     let gradient = DMatrix::from_fn(size, 1, |i, _| normal.gradient[i] - ridge * core[i]);
     let before = normal.loss + ridge * core.iter().map(|v| v * v).sum::<f64>();
@@ -37,12 +32,12 @@ pub(super) fn update(
         }
         let mut delta = gradient.clone();
         cholesky_solve(&damped, &mut delta);
-        let mut trial = train.clone();
+        let mut trial = network.clone();
         trial.cores[k].data.iter_mut().zip(delta.iter()).for_each(|(v, d)| *v += d);
         let penalty = ridge * trial.cores[k].data.iter().map(|v| v * v).sum::<f64>();
         let after = rows.loss(&trial) + penalty;
         if after <= before {
-            *train = trial;
+            *network = trial;
             return (before, after);
         }
     }
@@ -51,23 +46,22 @@ pub(super) fn update(
 
 /// Sweeps forth and back until one lowers J by less than `tolerance` times itself; gives the number of sweeps.
 pub(super) fn sweeps(
-    train: &mut Network,
+    network: &mut Network,
     rows: &Rows,
     ridge: f64,
     most: usize,
     tolerance: f64,
     log: &mut Log,
 ) -> Result<usize, SolveError> {
-    let mut normal = NormalEquations::default();
-    let last = train.degree() - 1;
+    let last = network.degree() - 1;
     let unit = rows.square();
-    train.orthogonalize_right();
+    network.orthogonalize_right();
     for sweep in 0..most {
         let mut first = None;
         let mut latest = 0.0;
         let order = (0..last).map(|k| (k, 1)).chain((0..=last).rev().map(|k| (k, -1)));
         for (k, direction) in order {
-            let (before, after) = update(train, k, rows, ridge, &mut normal);
+            let (before, after) = update(network, k, rows, ridge);
             first.get_or_insert(before);
             latest = after;
             log.record(Step {
@@ -75,12 +69,12 @@ pub(super) fn sweeps(
                 loss: after / unit,
                 gain: (before - after) / unit,
                 truncation: 0.0,
-                ranks: train.ranks(),
+                ranks: network.ranks(),
             })?;
             if direction > 0 {
-                pass_right(train, k);
+                pass_right(network, k);
             } else if k > 0 {
-                pass_left(train, k);
+                pass_left(network, k);
             }
         }
         let before = first.unwrap_or(latest);
@@ -92,19 +86,19 @@ pub(super) fn sweeps(
 }
 
 /// Makes core `k` left-orthogonal, handing the rest to core `k + 1`.
-pub(super) fn pass_right(train: &mut Network, k: usize) {
-    let core = &train.cores[k];
+pub(super) fn pass_right(network: &mut Network, k: usize) {
+    let core = &network.cores[k];
     let (left, q) = (core.left, core.q);
     let (orthogonal, rest) = qr(&core.tall());
-    train.cores[k] = Core::from_unfolding(left, q, orthogonal.ncols(), &orthogonal);
-    train.absorb_from_left(k + 1, &rest);
+    network.cores[k] = Core::from_unfolding(left, q, orthogonal.ncols(), &orthogonal);
+    network.absorb_from_left(k + 1, &rest);
 }
 
 /// Makes core `k` right-orthogonal, handing the rest to core `k - 1`.
-pub(super) fn pass_left(train: &mut Network, k: usize) {
-    let core = &train.cores[k];
+pub(super) fn pass_left(network: &mut Network, k: usize) {
+    let core = &network.cores[k];
     let (q, right) = (core.q, core.right);
     let (orthogonal, rest) = qr(&core.wide().transpose());
-    train.cores[k] = Core::from_unfolding(orthogonal.ncols(), q, right, &orthogonal.transpose());
-    train.absorb_from_right(k - 1, &rest.transpose());
+    network.cores[k] = Core::from_unfolding(orthogonal.ncols(), q, right, &orthogonal.transpose());
+    network.absorb_from_right(k - 1, &rest.transpose());
 }

@@ -7,8 +7,8 @@ use super::SolveError;
 use super::als::{pass_left, pass_right};
 use super::local::Local;
 use super::log::{Log, Step, StepKind};
-use super::normal::Rows;
 use super::precondition::Covariance;
+use super::rows::Rows;
 use crate::network::Network;
 
 /// How far to go.

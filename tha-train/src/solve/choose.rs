@@ -146,7 +146,7 @@ pub(super) fn choose(
         None if free && options.degree == 2 && chosen.error < NEAR => {
             // A random start has most likely led a quadratic network to its best minimum.
             let (fitted, _) = &blocks.parts[last];
-            Some(exact::polish(&fitted.part.problem(), &chosen.networks[last], options, log)?.0)
+            Some(exact::polish(&fitted.part.problem(), None, &chosen.networks[last], options, log)?.0)
         }
         found => found,
     };
@@ -207,7 +207,9 @@ impl HeldOut<'_> {
         let mut networks = Vec::with_capacity(parts.len());
         let options = &SolveParams { sweeps: STEPS, ..options.clone() };
         for (fitted, _) in &parts[..parts.len() - 1] {
-            networks.push(exact::polish(&fitted.part.problem(), &found, options, log)?.0);
+            networks.push(
+                exact::polish(&fitted.part.problem(), fitted.moments.as_ref(), &found, options, log)?.0,
+            );
         }
         let settings = Settings { ranks: found.ranks(), gamma: 1.0, ridge: 0.0, decay: None, exact: true };
         networks.push(found);
@@ -304,7 +306,7 @@ pub(super) fn fit_settings(
     log: &mut Log<'_>,
 ) -> Result<(Network, usize), SolveError> {
     if let (true, Some(from)) = (settings.exact, from) {
-        return exact::polish(problem, from, options, log);
+        return exact::polish(problem, None, from, options, log);
     }
     let fitted = Fitted::all(problem, options.degree);
     let mut path = Path::new(&fitted, 1, settings, options, from)?;

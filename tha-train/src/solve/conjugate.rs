@@ -4,7 +4,8 @@
 //! N (q C)^2 / 2 for J^T J. Conjugate gradients need few of them: in whitened coordinates J^T J is close to
 //! Omega (x) I, Omega = sum_t w_t w_t^T being C x C, and its inverse is the preconditioner.
 
-use super::normal::{Block, Components, Rows, in_order};
+use super::jacobian::Components;
+use super::rows::{Block, Rows, in_order};
 use crate::linalg::{
     add_product, cholesky_in_place, cholesky_solve, columns, columns_mut, set_product, view, view_mut,
 };

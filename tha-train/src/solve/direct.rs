@@ -4,14 +4,13 @@
 //! that the minimal-norm coefficients are those of the minimal-norm symmetric tensor B. With more monomials than rows
 //! the dual is solved: (X X^T)^d elementwise is the Gram matrix of all monomials, whatever their number.
 
-use super::count::monomials;
 use super::moments::{Moments, Points};
-use super::normal::in_order;
+use super::rows::in_order;
 use super::{Problem, SolveError};
 use crate::linalg::{
     add_gram_lower, add_product, cholesky_in_place, cholesky_solve, minimal_norm, svd, view, view_mut,
 };
-use crate::network::{BLOCK, Core, Network};
+use crate::network::{BLOCK, Core, Monomials, Network, monomials};
 use nalgebra::DMatrix;
 
 /// Largest normal equations, primal or dual.
@@ -25,89 +24,6 @@ const CUTOFF: f64 = 1e-13;
 
 /// Rows per monomial from which the moments cost less than the rows.
 const ROWS_PER_MONOMIAL: usize = 4;
-
-/// The monomials of degree d in q variables.
-pub(super) struct Monomials {
-    q: usize,
-    /// Per monomial: its first d - 1 factors as an index into the monomials of degree d - 1, and the last factor.
-    levels: Vec<Vec<(usize, usize)>>,
-    roots: Vec<f64>,
-}
-
-impl Monomials {
-    pub(super) fn new(q: usize, degree: usize) -> Self {
-        // (parent, last factor, multiplicity, length of the run of the last factor)
-        let mut level: Vec<(usize, usize, f64, usize)> = (0..q).map(|i| (0, i, 1.0, 1)).collect();
-        let mut levels = vec![level.iter().map(|m| (m.0, m.1)).collect::<Vec<_>>()];
-        for length in 2..=degree {
-            let mut next = Vec::with_capacity(monomials(q, length));
-            for (parent, &(_, last, count, run)) in level.iter().enumerate() {
-                for i in last..q {
-                    let run = if i == last { run + 1 } else { 1 };
-                    next.push((parent, i, count * length as f64 / run as f64, run));
-                }
-            }
-            levels.push(next.iter().map(|m| (m.0, m.1)).collect());
-            level = next;
-        }
-        Self { q, levels, roots: level.iter().map(|m| m.2.sqrt()).collect() }
-    }
-
-    pub(super) fn count(&self) -> usize {
-        self.roots.len()
-    }
-
-    /// q.
-    pub(super) fn variables(&self) -> usize {
-        self.q
-    }
-
-    /// phi for the rows of a block: rows x count.
-    pub(super) fn values(&self, x: &DMatrix<f64>) -> DMatrix<f64> {
-        let rows = x.nrows();
-        let mut values = x.clone();
-        for level in &self.levels[1..] {
-            let mut next = DMatrix::zeros(rows, level.len());
-            for (&(parent, last), mut to) in level.iter().zip(next.column_iter_mut()) {
-                let (parent, last) = (values.column(parent), x.column(last));
-                to.iter_mut().zip(parent.iter().zip(last.iter())).for_each(|(to, (a, b))| *to = a * b);
-            }
-            values = next;
-        }
-        values.column_iter_mut().zip(&self.roots).for_each(|(mut column, root)| column *= *root);
-        values
-    }
-
-    /// The dense symmetric tensor, `l` x q^d row-major, of coefficients (count x l).
-    fn tensor(&self, coefficients: &DMatrix<f64>) -> Vec<f64> {
-        let degree = self.levels.len();
-        let size = self.q.pow(degree as u32);
-        let mut index = std::collections::HashMap::new();
-        for m in 0..self.count() {
-            index.insert(self.factors(m), m);
-        }
-        let mut tensor = vec![0.0; size * coefficients.ncols()];
-        for at in 0..size {
-            let mut factors: Vec<usize> = (0..degree).map(|k| at / self.q.pow(k as u32) % self.q).collect();
-            factors.sort_unstable();
-            let m = index[&factors];
-            for j in 0..coefficients.ncols() {
-                tensor[j * size + at] = coefficients[(m, j)] / self.roots[m];
-            }
-        }
-        tensor
-    }
-
-    fn factors(&self, mut m: usize) -> Vec<usize> {
-        let mut factors = Vec::new();
-        for level in self.levels.iter().rev() {
-            factors.push(level[m].1);
-            m = level[m].0;
-        }
-        factors.reverse();
-        factors
-    }
-}
 
 /// phi^T phi (lower triangle) and phi^T y.
 pub(super) fn gram(problem: &Problem, monomials: &Monomials) -> (DMatrix<f64>, DMatrix<f64>) {
@@ -151,7 +67,7 @@ fn solve(gram: DMatrix<f64>, rhs: &DMatrix<f64>, ridge: f64) -> Result<DMatrix<f
         .ok_or(SolveError::Numerical { what: "eigenvalues of the normal equations" })
 }
 
-/// The direct solution as the judge of others: nothing of this degree fits better.
+/// The direct solution: nothing of this degree fits better.
 pub(super) struct DirectFit {
     /// RSS.
     pub(super) loss: f64,
@@ -166,7 +82,7 @@ pub(super) struct DirectFit {
 }
 
 /// Solves directly where that is cheap and well determined: at most `most` monomials, twice as many rows.
-pub(super) fn judge(problem: &Problem, degree: usize, most: usize) -> Option<DirectFit> {
+pub(super) fn solution(problem: &Problem, degree: usize, most: usize) -> Option<DirectFit> {
     let (q, rows, outputs) = (problem.x.ncols(), problem.x.nrows(), problem.y.ncols());
     let count = monomials(q, degree);
     if count > most || rows < 2 * count {
@@ -252,8 +168,7 @@ impl<'a> System<'a> {
             self.sums(&solution)
         };
         let dense = self.monomials.tensor(&coefficients);
-        let (outputs, q, degree) =
-            (coefficients.ncols(), self.problem.x.ncols(), self.monomials.levels.len());
+        let (outputs, q, degree) = (coefficients.ncols(), self.problem.x.ncols(), self.monomials.degree());
         from_dense(&dense, outputs, q, degree, tolerance, cap)
             .ok_or(SolveError::Numerical { what: "singular value decomposition" })
     }

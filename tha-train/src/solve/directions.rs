@@ -7,13 +7,12 @@
 //! those of cubic ones.
 
 use super::Problem;
-use super::direct::Monomials;
-use super::normal::in_order;
+use super::rows::in_order;
 use crate::linalg::{
     add_gram_lower, add_product, cholesky_in_place, cholesky_solve, qr, set_product, svd, symmetric_eigen,
     view, view_mut,
 };
-use crate::network::{BLOCK, Features, Network, unfold};
+use crate::network::{BLOCK, Features, Monomials, Network, unfold};
 use nalgebra::DMatrix;
 
 /// Half of the eigenvalues of a semicircle of radius one are no larger than this.

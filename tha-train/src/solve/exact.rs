@@ -1,23 +1,23 @@
 //! Networks that fit all but exactly: found by a search, polished without a penalty.
 //!
 //! A descent with a penalty ends in one of many local minima. Where the system is a network of the rank asked for and noise is
-//! small, one of them is far below all others, and it pays to look for it: the race of [`super::search`], on rows that
+//! small, one of them is far below all others, and it pays to look for it: the search of [`super::search`], on rows that
 //! leave one block out, which then says whether it was found.
 
-use super::count::{dimension, monomials};
 use super::direct;
 use super::frame::Frame;
 use super::levenberg::{Descent, EXPLICIT};
 use super::log::{Log, Step, StepKind};
-use super::normal::Rows;
-use super::search::{SMALL, race};
+use super::moments::Moments;
+use super::rows::Rows;
+use super::search::{SMALL, search};
 use super::{Problem, SolveError, SolveParams};
-use crate::network::{Features, Network};
+use crate::network::{Features, Network, dimension, monomials};
 
 /// Most monomials for which the direct solution, than which nothing of the degree fits better, is worth its cost.
-const JUDGE: usize = 600;
+const MONOMIALS: usize = 600;
 /// Relative loss below which moments have lost digits that the rows still have.
-const CONDENSED: f64 = 1e-10;
+const DIGITS: f64 = 1e-10;
 
 /// A network that may fit exactly, or nothing where that is known to be impossible or was not tried. `floor` is the relative
 /// squared residual of the direct solution, where it is known.
@@ -33,7 +33,7 @@ pub(super) fn find(
         return Ok(None);
     }
     let (q, outputs) = (problem.x.ncols(), problem.y.ncols());
-    let known = monomials(q, options.degree) <= JUDGE;
+    let known = monomials(q, options.degree) <= MONOMIALS;
     let smallest = options.start_ranks(outputs, q, options.max_rank.min(2));
     if !known && (options.degree == 2 || problem.y.len() < dimension(&smallest, outputs, q)) {
         // Random starts find quadratic networks, and rows that do not determine a network of rank two find none.
@@ -42,48 +42,54 @@ pub(super) fn find(
     let frame = Frame::new(problem)?;
     let (x, y) = frame.enter(problem);
     let inside = Problem { x: &x, y: &y };
-    let reference = direct::judge(&inside, options.degree, JUDGE);
-    if reference.as_ref().is_some_and(|reference| reference.variance > SMALL) {
+    let direct = direct::solution(&inside, options.degree, MONOMIALS);
+    if direct.as_ref().is_some_and(|direct| direct.variance > SMALL) {
         return Ok(None);
     }
     let ranks = options.start_ranks(outputs, q, options.max_rank);
     let largest = Network::zeros(y.ncols(), x.ncols(), &ranks).parameters();
-    let moments = reference.as_ref().and_then(|reference| reference.moments.as_ref());
+    let moments = direct.as_ref().and_then(|direct| direct.moments.as_ref());
     let rows = match moments.filter(|_| largest <= EXPLICIT) {
         Some(moments) => Rows::condensed(moments),
         None => Rows::new(&inside, 1),
     };
-    let race = race(&inside, &rows, reference.as_ref(), options, log)?;
+    let candidates = search(&inside, &rows, direct.as_ref(), options, log)?;
     let (x, y) = frame.enter(judge);
     let loss = |network: &Network| (network.evaluate(&x) - &y).norm_squared();
-    let candidates = race.candidates.iter().map(|candidate| &candidate.train);
-    let best = candidates.min_by(|a, b| loss(a).total_cmp(&loss(b)));
-    let Some(mut network) = best.cloned() else { return Ok(None) };
-    descend(&mut network, &rows, options, log)?;
-    if rows.are_condensed() && rows.loss(&network) <= CONDENSED * rows.square() {
-        descend(&mut network, &Rows::new(&inside, 1), options, log)?;
-    }
+    let candidates = candidates.into_iter().map(|candidate| candidate.network);
+    let Some(mut network) = candidates.min_by(|a, b| loss(a).total_cmp(&loss(b))) else { return Ok(None) };
+    descend(&mut network, &rows, &inside, options, log)?;
     Ok(Some(frame.leave(&network)))
 }
 
-/// Descends without a penalty on all cores together; gives the number of steps too.
+/// Descends without a penalty on all cores together, on the moments of the rows where there are some; gives the number of
+/// steps too.
 pub(super) fn polish(
     problem: &Problem<'_>,
+    moments: Option<&Moments>,
     network: &Network,
     options: &SolveParams,
     log: &mut Log<'_>,
 ) -> Result<(Network, usize), SolveError> {
     let frame = Frame::new(problem)?;
     let (x, y) = frame.enter(problem);
+    let inside = Problem { x: &x, y: &y };
     let mut network = frame.enter_train(network);
     network.balance();
-    let steps = descend(&mut network, &Rows::new(&Problem { x: &x, y: &y }, 1), options, log)?;
+    let entered = moments.map(|moments| moments.entered(frame.map(), frame.scale()));
+    let rows = match entered.as_ref().filter(|_| network.parameters() <= EXPLICIT) {
+        Some(moments) => Rows::condensed(moments),
+        None => Rows::new(&inside, 1),
+    };
+    let steps = descend(&mut network, &rows, &inside, options, log)?;
     Ok((frame.leave(&network), steps))
 }
 
+/// Descends on `rows`, and on those of the problem where moments have no digits left.
 fn descend(
     network: &mut Network,
     rows: &Rows<'_>,
+    problem: &Problem<'_>,
     options: &SolveParams,
     log: &mut Log<'_>,
 ) -> Result<usize, SolveError> {
@@ -92,7 +98,7 @@ fn descend(
     let mut done = options.sweeps;
     for step in 0..options.sweeps {
         let gain = descent.step(rows, 0.0).unwrap_or(0.0);
-        let (loss, ranks) = (descent.loss, descent.train.ranks());
+        let (loss, ranks) = (descent.loss, descent.network.ranks());
         let kind = StepKind::AllCores;
         log.record(Step { kind, loss: loss / unit, gain: gain / unit, truncation: 0.0, ranks })?;
         if gain <= options.tolerance * (loss + gain) || loss <= 1e-28 * unit {
@@ -100,6 +106,9 @@ fn descend(
             break;
         }
     }
-    *network = descent.train;
+    *network = descent.network;
+    if rows.are_condensed() && descent.loss <= DIGITS * unit {
+        done += descend(network, &Rows::new(problem, 1), problem, options, log)?;
+    }
     Ok(done)
 }

@@ -4,7 +4,8 @@
 //! the damping follows the ratio of actual to predicted decrease (Nielsen's rule).
 
 use super::conjugate::Linearised;
-use super::normal::{NormalEquations, Rows};
+use super::jacobian::NormalEquations;
+use super::rows::Rows;
 use crate::linalg::{cholesky_in_place, cholesky_solve};
 use crate::network::Network;
 use nalgebra::DMatrix;
@@ -14,66 +15,48 @@ const TRIALS: usize = 10;
 
 /// Coefficients up to which the normal equations are formed; above, conjugate gradients are faster.
 pub(crate) const EXPLICIT: usize = 1000;
+/// The same for rows and networks of up to [`SHORT`] cores; longer ones are too ill-conditioned for few conjugate gradients.
+const FAST: usize = 200;
+const SHORT: usize = 4;
 
-/// A train on its way down, and the buffers of its steps.
+/// A network on its way down.
 pub(super) struct Descent {
     /// Where it is.
-    pub(super) train: Network,
+    pub(super) network: Network,
     /// ||y - f||^2 there.
     pub(super) loss: f64,
     damping: f64,
     growth: f64,
-    normal: NormalEquations,
-    damped: DMatrix<f64>,
 }
 
 impl Descent {
-    /// Starts at `train`.
-    pub(super) fn new(train: Network) -> Self {
-        Self {
-            train,
-            loss: f64::INFINITY,
-            damping: 1e-3,
-            growth: 2.0,
-            normal: NormalEquations::default(),
-            damped: DMatrix::zeros(0, 0),
-        }
-    }
-
-    /// Takes another train, keeping the buffers.
-    pub(super) fn restart(&mut self, train: Network) {
-        self.train = train;
-        self.loss = f64::INFINITY;
-        self.damping = 1e-3;
-        self.growth = 2.0;
+    /// Starts at `network`.
+    pub(super) fn new(network: Network) -> Self {
+        Self { network, loss: f64::INFINITY, damping: 1e-3, growth: 2.0 }
     }
 
     /// One accepted step. Gives the decrease of J, or `None` where no step lowers it.
     pub(super) fn step(&mut self, rows: &Rows, ridge: f64) -> Option<f64> {
         let ridge = ridge * rows.entries() as f64;
-        // Moments have no rows to multiply with.
-        if self.train.parameters() > EXPLICIT && !rows.are_condensed() {
-            let linear = Linearised::new(rows, &self.train);
+        let most = if self.network.degree() > SHORT { EXPLICIT } else { FAST };
+        if self.network.parameters() > most && !rows.are_condensed() {
+            let linear = Linearised::new(rows, &self.network);
             self.loss = linear.loss;
-            return self.trials(rows, ridge, linear.scale(), |theta, damping, _| {
-                linear.solve(theta, ridge, damping)
-            });
+            return self
+                .trials(rows, ridge, linear.scale(), |theta, damping| linear.solve(theta, ridge, damping));
         }
-        let mut normal = std::mem::take(&mut self.normal);
-        rows.normal_equations(&self.train, 0..self.train.degree(), &mut normal);
+        let normal = NormalEquations::new(rows, &self.network, 0..self.network.degree());
         self.loss = normal.loss;
-        let size = self.train.parameters();
+        let size = self.network.parameters();
         let largest = (0..size).fold(f64::MIN_POSITIVE, |m, i| m.max(normal.gram[(i, i)]));
-        let gain = self.trials(rows, ridge, largest, |theta, damping, damped| {
-            damped.clone_from(&normal.gram);
+        self.trials(rows, ridge, largest, |theta, damping| {
+            let mut damped = normal.gram.clone();
             (0..size).for_each(|i| damped[(i, i)] += ridge + damping);
             let rhs: Vec<f64> = normal.gradient.iter().zip(theta).map(|(g, t)| g - ridge * t).collect();
             let mut delta = DMatrix::from_column_slice(size, 1, &rhs);
-            cholesky_in_place(damped).then(|| cholesky_solve(damped, &mut delta))?;
+            cholesky_in_place(&mut damped).then(|| cholesky_solve(&damped, &mut delta))?;
             Some((delta.as_slice().to_vec(), rhs))
-        });
-        self.normal = normal;
-        gain
+        })
     }
 
     /// Raises the damping until a step of `solve` (its solution and right-hand side) lowers J.
@@ -82,19 +65,19 @@ impl Descent {
         rows: &Rows,
         ridge: f64,
         largest: f64,
-        solve: impl Fn(&[f64], f64, &mut DMatrix<f64>) -> Option<(Vec<f64>, Vec<f64>)>,
+        solve: impl Fn(&[f64], f64) -> Option<(Vec<f64>, Vec<f64>)>,
     ) -> Option<f64> {
-        let theta = self.train.coefficients();
+        let theta = self.network.coefficients();
         let penalised = self.loss + ridge * square(&theta);
         for _ in 0..TRIALS {
             self.damping = self.damping.max(1e-15 * theta.len() as f64);
             let damping = self.damping * largest;
-            let Some((delta, gradient)) = solve(&theta, damping, &mut self.damped) else {
+            let Some((delta, gradient)) = solve(&theta, damping) else {
                 self.damping *= 10.0;
                 continue;
             };
             let moved: Vec<f64> = theta.iter().zip(&delta).map(|(t, d)| t + d).collect();
-            let trial = self.train.with_coefficients(&moved);
+            let trial = self.network.with_coefficients(&moved);
             let loss = rows.loss(&trial);
             let after = loss + ridge * square(&moved);
             if after < penalised {
@@ -102,7 +85,7 @@ impl Descent {
                 let ratio = (penalised - after) / predicted;
                 self.damping *= (1.0 - (2.0 * ratio - 1.0).powi(3)).clamp(0.1, 2.0);
                 self.growth = 2.0;
-                self.train = trial;
+                self.network = trial;
                 self.loss = loss;
                 return Some(penalised - after);
             }

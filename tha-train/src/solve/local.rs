@@ -6,8 +6,8 @@
 //! the one block, and what is summed over rows is weighed by their metric.
 
 use super::around::{gathered, predicted, spread};
-use super::normal::{Block, Rows, in_order};
 use super::precondition::{Covariance, Preconditioner};
+use super::rows::{Block, Rows, in_order};
 use crate::linalg::{add_gram_lower, add_product, columns, columns_mut, set_product, view, view_mut};
 use crate::network::{Contraction, Network, unfold};
 use nalgebra::DMatrix;
@@ -218,9 +218,10 @@ fn add_coupling(coupling: &mut DMatrix<f64>, rows: &Rows, x: &DMatrix<f64>, mut 
 #[cfg(test)]
 pub(super) mod tests {
     use super::super::Problem;
-    use super::super::direct::{Monomials, gram};
+    use super::super::direct::gram;
     use super::super::moments::Sums;
     use super::*;
+    use crate::network::Monomials;
     use crate::network::Normal;
 
     pub(in super::super) fn problem(

@@ -10,24 +10,24 @@ mod around;
 mod canonical;
 mod choose;
 mod conjugate;
-mod count;
 mod direct;
 mod directions;
 mod entered;
 mod error;
 mod exact;
 mod frame;
+mod jacobian;
 mod levenberg;
 mod local;
 mod log;
 mod moments;
 mod mvmals;
-mod normal;
 mod options;
 mod path;
 mod precondition;
 mod quartic;
 mod reduce;
+mod rows;
 mod search;
 mod subspaces;
 
@@ -36,17 +36,18 @@ pub use error::SolveError;
 pub(crate) use levenberg::EXPLICIT;
 pub use log::{Step, StepKind};
 pub(crate) use mvmals::step as super_core_step;
-pub(crate) use normal::KEPT;
 pub use options::{Decay, Ridge, SolveParams, Solver};
+pub(crate) use rows::KEPT;
+#[doc(hidden)]
+pub use search::StartKind;
 
 use crate::data::BLOCKS;
-use crate::network::{Features, Network, Normal};
+use crate::network::{Features, Network, Normal, dimension};
 use crate::progress::Progress;
-use count::dimension;
 use log::Log;
 use nalgebra::DMatrix;
-use normal::Rows;
 use path::{Fitted, Part};
+use rows::Rows;
 use serde::{Deserialize, Serialize};
 
 /// Rows that are enough for a choice: of more, every n-th is taken, spread over all of them; the fit takes all.
@@ -152,7 +153,7 @@ fn published(
             let network =
                 direct::System::new(&inside, options.degree)?.train(ridge, options.tolerance, cap)?;
             // Without a penalty the cut solution is a start for a descent; with one it stays what was chosen.
-            if ridge == 0.0 { exact::polish(&inside, &network, options, log)? } else { (network, 1) }
+            if ridge == 0.0 { exact::polish(&inside, None, &network, options, log)? } else { (network, 1) }
         }
     };
     Ok((frame.leave(&network), sweeps))

@@ -1,18 +1,16 @@
 //! Moments: what least squares needs to know of many rows when the monomials are few.
 //!
 //! With G = Phi^T Phi = L L^T over the distinct monomials and the direct solution z, ||y - Phi m||^2 = RSS(z) +
-//! ||L^T (z - m)||^2 for every polynomial m, however many rows there were. A train gives its polynomial by its values
+//! ||L^T (z - m)||^2 for every polynomial m, however many rows there were. A network gives its polynomial by its values
 //! at as many points as there are monomials: m = Phi_Z^+ f(Z). So the rows are replaced by the points Z, where the
 //! residual is z(Z) - f(Z), and the matrix T = L^T Phi_Z^+ that mixes it: losses and steps of a descent then cost the
 //! same for a thousand rows and for a million.
 
-use super::direct::Monomials;
-use super::normal::{Components, NormalEquations};
 use crate::linalg::{
     add_gram_lower, cholesky_in_place, cholesky_solve, columns, columns_mut, qr, set_product,
     transposed_solve, view, view_mut,
 };
-use crate::network::{Network, Normal, evaluate_block, unfold};
+use crate::network::{Monomials, Network, Normal, evaluate_block, unfold};
 use nalgebra::DMatrix;
 use std::sync::Arc;
 
@@ -173,9 +171,9 @@ impl Moments {
     }
 
     /// ||y - f||^2 over the rows.
-    pub(super) fn loss(&self, train: &Network) -> f64 {
-        let unfolded: Vec<_> = train.cores.iter().map(unfold).collect();
-        let values = evaluate_block(train, &unfolded, self.points.0.as_slice(), self.points.0.nrows());
+    pub(super) fn loss(&self, network: &Network) -> f64 {
+        let unfolded: Vec<_> = network.cores.iter().map(unfold).collect();
+        let values = evaluate_block(network, &unfolded, self.points.0.as_slice(), self.points.0.nrows());
         let residual: Vec<f64> = self.points.1.iter().zip(values).map(|(y, f)| y - f).collect();
         match &self.weights {
             Weights::Metric(_) => self.weigh(&residual).1,
@@ -183,63 +181,17 @@ impl Moments {
         }
     }
 
-    /// The normal equations of the linearised problem for some components.
-    pub(super) fn normal_equations(
-        &self,
-        train: &Network,
-        components: &Components,
-        out: &mut NormalEquations,
-    ) {
-        let unfolded: Vec<_> = train.cores.iter().map(unfold).collect();
-        let (weights, residual) = components.weights(train, &unfolded, &self.points.0, &self.points.1);
-        let Weights::Mixing(mixing) = &self.weights else {
-            unreachable!("moments for steps over one core have no normal equations over all")
-        };
-        let residual = mixed(mixing, &residual);
-        let ((points, q), outputs) = (self.points.0.shape(), self.points.1.ncols());
-        let size = components.list.len() * q;
-        out.clear(size);
-        out.gradient = DMatrix::zeros(size, 1);
-        out.loss = self.rest + residual.norm_squared();
-        for j in 0..outputs {
-            // The first core sees each output by itself.
-            let seen = |c: &usize| components.list[*c].0 > 0 || components.list[*c].1 == j;
-            let mut places: Vec<(usize, usize, usize)> = (0..components.list.len())
-                .filter(seen)
-                .flat_map(|c| (0..q).map(move |i| (c, i)))
-                .map(|(c, i)| (components.list[c].3 + i * components.list[c].4, c, i))
-                .collect();
-            places.sort_unstable();
-            let mut slopes = DMatrix::zeros(points, places.len());
-            for (&(_, c, i), mut to) in places.iter().zip(slopes.column_iter_mut()) {
-                let weight = &weights[(c * outputs + j) * points..][..points];
-                let input = self.points.0.column(i);
-                to.iter_mut().zip(weight).zip(input.iter()).for_each(|((to, w), x)| *to = w * x);
-            }
-            let mut mixed = DMatrix::zeros(mixing.nrows(), places.len());
-            set_product(view_mut(&mut mixed), view(mixing), view(&slopes));
-            let mut gradient = DMatrix::zeros(places.len(), 1);
-            let residual = residual.columns(j, 1).into_owned();
-            set_product(view_mut(&mut gradient), view(&mixed).transpose(), view(&residual));
-            if places.len() == size {
-                add_gram_lower(view_mut(&mut out.gram), view(&mixed));
-                out.gradient += gradient;
-                continue;
-            }
-            let mut gram = DMatrix::zeros(places.len(), places.len());
-            add_gram_lower(view_mut(&mut gram), view(&mixed));
-            for (b, &(column, ..)) in places.iter().enumerate() {
-                out.gradient[column] += gradient[b];
-                for (a, &(row, ..)) in places.iter().enumerate().skip(b) {
-                    out.gram[(row, column)] += gram[(a, b)];
-                }
-            }
+    /// What mixes residuals and slopes at the points, so that their sums of squares are those of the rows: T, or else T^T T.
+    pub(super) fn mixing(&self) -> Result<&DMatrix<f64>, &DMatrix<f64>> {
+        match &self.weights {
+            Weights::Mixing(mixing) => Ok(mixing),
+            Weights::Metric(metric) => Err(metric),
         }
     }
 }
 
 /// T times residuals at the points, monomials x l.
-fn mixed(mixing: &DMatrix<f64>, residual: &[f64]) -> DMatrix<f64> {
+pub(super) fn mixed(mixing: &DMatrix<f64>, residual: &[f64]) -> DMatrix<f64> {
     let outputs = residual.len() / mixing.ncols().max(1);
     let mut mixed = DMatrix::zeros(mixing.nrows(), outputs);
     set_product(view_mut(&mut mixed), view(mixing), columns(residual, mixing.ncols(), outputs));
@@ -249,8 +201,9 @@ fn mixed(mixing: &DMatrix<f64>, residual: &[f64]) -> DMatrix<f64> {
 #[cfg(test)]
 mod tests {
     use super::super::Problem;
-    use super::super::direct::judge;
-    use super::super::normal::Rows;
+    use super::super::direct;
+    use super::super::jacobian::NormalEquations;
+    use super::super::rows::Rows;
     use super::*;
 
     #[test]
@@ -260,16 +213,15 @@ mod tests {
             let x = DMatrix::from_fn(400, q, |_, i| if i == 0 { 1.0 } else { normal.draw() });
             let y = DMatrix::from_fn(400, outputs, |_, _| normal.draw());
             let problem = Problem { x: &x, y: &y };
-            let judge = judge(&problem, degree, 100).unwrap();
+            let direct = direct::solution(&problem, degree, 100).unwrap();
             let (rows, condensed) =
-                (Rows::new(&problem, 1), Rows::condensed(judge.moments.as_ref().unwrap()));
-            let train = Network::random(outputs, q, &vec![2; degree - 1], &mut normal);
-            assert!((rows.loss(&train) / condensed.loss(&train) - 1.0).abs() < 1e-9);
+                (Rows::new(&problem, 1), Rows::condensed(direct.moments.as_ref().unwrap()));
+            let network = Network::random(outputs, q, &vec![2; degree - 1], &mut normal);
+            assert!((rows.loss(&network) / condensed.loss(&network) - 1.0).abs() < 1e-9);
             assert_eq!((rows.entries(), rows.count), (condensed.entries(), condensed.count));
             for cores in [0..degree, 0..1, degree - 1..degree] {
-                let (mut a, mut b) = (NormalEquations::default(), NormalEquations::default());
-                rows.normal_equations(&train, cores.clone(), &mut a);
-                condensed.normal_equations(&train, cores, &mut b);
+                let a = NormalEquations::new(&rows, &network, cores.clone());
+                let b = NormalEquations::new(&condensed, &network, cores);
                 assert!((a.loss / b.loss - 1.0).abs() < 1e-9);
                 assert!((&a.gram - &b.gram).norm() < 1e-8 * a.gram.norm());
                 assert!((&a.gradient - &b.gradient).norm() < 1e-8 * a.gram.norm());

@@ -8,7 +8,7 @@
 //! that costs is logged with every step (Theorem 5 of the paper).
 
 use super::log::{Log, Step, StepKind};
-use super::normal::Rows;
+use super::rows::Rows;
 use super::{Problem, SolveError, SolveParams};
 use crate::linalg::{add_gram_lower, add_product, minimal_norm, svd, view, view_mut};
 use crate::network::{BLOCK, Contraction, Core, Network, Normal, kept, unfold};

@@ -16,7 +16,8 @@
 //! | `ranks` | none | d - 1 numbers from 1 |
 
 use super::SolveError;
-use super::count::useful_ranks;
+use super::search::StartKind;
+use crate::network::useful_ranks;
 
 /// Memories from which a prior over the lags is tried unasked.
 const LONG: usize = 8;
@@ -84,6 +85,9 @@ pub struct SolveParams {
     pub ranks: Option<Vec<usize>>,
     /// Whether gamma is chosen on blocks. It is 1 otherwise, as in the heads of an ensemble, which make up for each other.
     pub choose_gamma: bool,
+    /// A kind of starts that the search goes without, for the ablation benchmark.
+    #[doc(hidden)]
+    pub without: Option<StartKind>,
 }
 
 impl Default for SolveParams {
@@ -101,6 +105,7 @@ impl Default for SolveParams {
             seed: 0,
             ranks: None,
             choose_gamma: true,
+            without: None,
         }
     }
 }

@@ -5,17 +5,16 @@
 
 use super::canonical::{Effort, sweeps};
 use super::choose::Settings;
-use super::count::monomials;
-use super::direct::{self, Monomials};
+use super::direct;
 use super::frame::{Frame, unit_of};
 
 use super::log::Log;
 use super::moments::{Moments, Points, Sums};
-use super::normal::Rows;
 use super::precondition::Covariance;
+use super::rows::Rows;
 use super::{Problem, SolveError, SolveParams};
 use crate::linalg::{add_gram_lower, view, view_mut};
-use crate::network::{Features, Network, Normal};
+use crate::network::{Features, Monomials, Network, Normal, monomials};
 use nalgebra::DMatrix;
 use rayon::prelude::*;
 
@@ -70,7 +69,7 @@ pub(super) struct Fitted<'a> {
     pub(super) part: Part<'a>,
     /// X^T X.
     second: DMatrix<f64>,
-    moments: Option<Moments>,
+    pub(super) moments: Option<Moments>,
 }
 
 /// Rows to fit and rows held out, for every block.

@@ -80,7 +80,7 @@ fn transposed_product(a: &DMatrix<f64>, b: &DMatrix<f64>) -> DMatrix<f64> {
 mod tests {
     use super::super::Problem;
     use super::super::local::{Local, tests::problem};
-    use super::super::normal::Rows;
+    use super::super::rows::Rows;
     use super::*;
     use crate::network::Network;
 

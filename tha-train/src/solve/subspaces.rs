@@ -6,11 +6,10 @@
 //! r (q - r) coordinates of W, for points z_s enough to determine a polynomial on W. It has local minima too, but a
 //! start costs a thousandth of one of the whole train.
 
-use super::count::monomials;
 use crate::linalg::{
     add_gram_lower, cholesky_in_place, cholesky_solve, qr, set_product, symmetric_eigen, view, view_mut,
 };
-use crate::network::Normal;
+use crate::network::{Normal, monomials};
 use nalgebra::DMatrix;
 
 /// Gauss-Newton steps of one start at most.

@@ -1,407 +1,284 @@
-//! The race: cheap starts on a sketch of the rows, each brought down in rank as far as its loss allows.
+//! The search for a network that fits all but exactly: starts descend, come down in rank, and the best is taken.
 //!
-//! At exactly the true rank the landscape is full of local minima; one rank above, most starts fit. So a start of rank
-//! R descends a little, then every bond gives up the direction it can best spare ([`Spectrum`]) and the train descends
-//! again, for as long as the residual variance stays compatible. A train that came down this way, or whose variance
-//! is that of the direct least-squares solution, is at the global optimum for all that the data can tell, and the race
-//! ends.
+//! At the true rank the landscape is full of local minima; one or two ranks above, most starts fit. So a start descends, then
+//! every bond gives up the direction it can best spare ([`lower`]) and the network descends again, for as long as the
+//! loss rises by no more than chance. Starts come from [`SOURCES`], one source after the other. The rules, all of them:
+//!
+//! - A descent takes at most [`lower::STEPS`] steps and ends once a step leaves more than [`lower::PACE`] of the loss.
+//! - A lower rank is kept while the rise of the loss is within three deviations of what noise makes of the spared dimensions.
+//! - The search ends with a winner: a network without a residual; or one below the cap that the direct solution fits better
+//!   by no more than chance, or, where that is not known, that came down without a loss from above its rank (or that its
+//!   source vouches for) and leaves less than [`SMALL`].
+//! - It ends without one when starts agree: two at a minimum that leaves no more than it must, three at any, where the direct
+//!   solution is not known; or when the sources are exhausted. Then the best of every rank is a candidate.
+//!
+//! A rank of which nearly every polynomial is (one dimension in [`TELLING`] left) tells nothing and is passed over.
 
 mod above;
-mod ends;
-mod few;
+mod directed;
 mod grown;
+mod lower;
+mod random;
+mod subspaces;
 
-use super::als;
-use super::count::{dimension, useful_ranks};
 use super::direct::DirectFit;
 use super::levenberg::Descent;
-use super::log::{Log, Step, StepKind};
-use super::normal::{NormalEquations, Rows};
-use super::reduce::Spectrum;
+use super::log::{Log, StepKind};
+use super::rows::Rows;
 use super::{Problem, SolveError, SolveParams};
-use crate::network::{Network, Normal};
+use crate::network::{Network, Normal, dimension, useful_ranks};
 use nalgebra::DMatrix;
-use std::ops::ControlFlow;
 
 /// Rows of the sketch per dimension of the largest model tried.
 const ROWS_PER_DIMENSION: f64 = 3.0;
-/// Mean squared residual below which data count as free of noise.
-const EXACT: f64 = 1e-16;
-/// Keeps the gauge from drifting while the race lasts.
-const RACE_RIDGE: f64 = 1e-13;
-/// Degrees above this grow from rank one; of those above the second nothing else is tried.
-const GROWN: usize = 4;
-const LONG: usize = 6;
-/// Relative squared residual beyond the accuracy of any measurement.
-const NEGLIGIBLE: f64 = 1e-10;
+/// Mean squared residual, of outputs of mean square one, below which there is none.
+const EXACT: f64 = 1e-10;
+/// Keeps the gauge from drifting during a descent.
+const RIDGE: f64 = 1e-13;
 /// Relative squared residual that local minima do not reach by misfit alone.
 pub(super) const SMALL: f64 = 1e-3;
 /// The direct solution confirms a rank if it has one dimension in so many more.
 const TELLING: usize = 10;
-/// Losses this close, relatively, are those of the same minimum.
-const SAME: f64 = 0.02;
-/// So many descents to the same minimum have found what there is to find.
-const ENOUGH: usize = 3;
-/// Steps of a descent at most, and the ratio of successive losses above which it ends.
-const HASTY: (usize, f64) = (40, 0.98);
-const PATIENT: (usize, f64) = (100, 0.999);
+/// A network to descend from.
+struct Start {
+    network: Network,
+    /// A small residual is enough: it has come through rounds of its own.
+    vouched: bool,
+}
 
-/// A train of the race and its squared residual on the sketch.
+/// Where starts come from: one network after the other, until there are no more.
+trait Source {
+    fn next(&mut self, search: &mut Search<'_, '_>) -> Result<Option<Start>, SolveError>;
+}
+
+/// A kind of starts.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StartKind {
+    /// End cores from subspaces on which the direct solution vanishes.
+    Subspaces,
+    /// Few directions of many inputs.
+    Directed,
+    /// Long networks grown from rank one.
+    Grown,
+    /// Random networks of ranks up to the cap.
+    Random,
+    /// Random networks above the cap.
+    Above,
+}
+
+/// The source for a search, where it suits.
+type Open = fn(&mut Search<'_, '_>) -> Option<Box<dyn Source>>;
+
+/// All sources, cheapest first.
+const SOURCES: [(StartKind, Open); 5] = [
+    (StartKind::Subspaces, subspaces::open),
+    (StartKind::Directed, directed::open),
+    (StartKind::Grown, grown::open),
+    (StartKind::Random, random::open),
+    (StartKind::Above, above::open),
+];
+
+/// A network and its squared residual on the sketch.
 #[derive(Clone)]
 pub(super) struct Candidate {
-    pub(super) train: Network,
-    pub(super) loss: f64,
-    pub(super) dimension: usize,
+    pub(super) network: Network,
+    loss: f64,
 }
 
-/// What the race found.
-pub(super) struct Race {
-    /// The best candidate of each rank level seen, lowest rank first.
-    pub(super) candidates: Vec<Candidate>,
-    /// Values of the sketch.
-    entries: usize,
-}
+impl Candidate {
+    /// The largest rank.
+    fn level(&self) -> usize {
+        self.network.ranks().into_iter().max().unwrap_or(1)
+    }
 
-impl Race {
-    /// The candidate of the smallest residual variance, or a smaller one that is not worse than chance allows.
-    pub(super) fn best(&self) -> &Candidate {
-        let variance = |c: &Candidate| c.loss / self.entries.saturating_sub(c.dimension).max(1) as f64;
-        let by_variance = |a: &&Candidate, b: &&Candidate| variance(a).total_cmp(&variance(b));
-        let least = self.candidates.iter().min_by(by_variance).expect("a race has candidates");
-        let spare = |c: &Candidate| chance(least.dimension.saturating_sub(c.dimension));
-        let close = |c: &&Candidate| c.loss - least.loss <= variance(least) * spare(c);
-        self.candidates.iter().find(close).unwrap_or(least)
+    fn dimension(&self) -> usize {
+        dimension(&self.network.ranks(), self.network.outputs(), self.network.q())
     }
 }
 
-struct Track<'a, 'b> {
+struct Search<'a, 'b> {
     problem: &'a Problem<'a>,
+    all: &'a Rows<'a>,
+    /// Rows enough for the largest model tried, or the moments of all.
     sketch: Rows<'a>,
+    /// Rows of the sketch.
     x: DMatrix<f64>,
     y: DMatrix<f64>,
-    all: &'a Rows<'a>,
-    judge: Option<&'a DirectFit>,
-    options: &'a SolveParams,
-    descent: Descent,
-    normal: NormalEquations,
+    direct: Option<&'a DirectFit>,
+    params: &'a SolveParams,
     draws: Normal,
-    outputs: usize,
-    /// The best candidate of each rank level, and how many starts came that far.
+    /// The best candidate of each rank, and how many starts reached it.
     best: Vec<Option<Candidate>>,
     agreeing: Vec<usize>,
     starts: usize,
     log: &'a mut Log<'b>,
 }
 
-/// Races the starts on `problem`, whose rows are `all`.
-pub(super) fn race<'a, 'b>(
+/// Candidates by rank, lowest first, for `problem`, whose rows are `all`; the last is the winner where there is one.
+pub(super) fn search<'a, 'b>(
     problem: &'a Problem<'a>,
     all: &'a Rows,
-    judge: Option<&'a DirectFit>,
-    options: &'a SolveParams,
+    direct: Option<&'a DirectFit>,
+    params: &'a SolveParams,
     log: &'a mut Log<'b>,
-) -> Result<Race, SolveError> {
-    let (q, outputs, cap) = (problem.x.ncols(), problem.y.ncols(), options.max_rank);
-    let most = dimension(&options.start_ranks(outputs, q, cap), outputs, q);
-    let stride = ((problem.y.len() as f64 / (ROWS_PER_DIMENSION * most as f64)) as usize).max(1);
-    let (mut sketch, x, y) = sampled(problem, stride);
-    // Where all rows are condensed to no more than a third of the sketch, they are the sketch; also where noise or misfit
-    // would mislead few rows.
-    let few = judge.is_some_and(|judge| 3 * judge.dimension <= y.len() || judge.variance > SMALL);
-    if few && all.are_condensed() {
-        sketch = all.clone();
-    }
-    let mut track = Track {
-        problem,
-        sketch,
-        x,
-        y,
-        all,
-        judge,
-        options,
-        descent: Descent::new(Network::zeros(outputs, q, &[])),
-        normal: NormalEquations::default(),
-        draws: Normal::new(options.seed),
-        outputs,
-        best: vec![None; cap + 1],
-        agreeing: vec![0; cap + 1],
-        starts: 0,
-        log,
-    };
-    let winner = track.run()?;
-    let entries = track.sketch.entries();
-    // Where nearly every polynomial has the rank below the cap, those that fit are many and none is likely to be true: the
-    // direct solution itself is the better choice.
-    if let Some(judge) = judge
-        && track.arrived(cap)
-    {
-        for best in &mut track.best[..cap] {
-            best.take_if(|candidate| !telling(judge, candidate.dimension));
-        }
-    }
-    let candidates = match winner {
-        // Without a judge the rank is not certain: a rank more fits noise better than its dimension tells.
-        Some(winner) if judge.is_none() => {
-            let level = winner.train.ranks().into_iter().max().unwrap_or(1);
-            track.best.drain(..level).flatten().chain([winner]).collect()
-        }
-        Some(winner) => vec![winner],
-        None => track.best.into_iter().flatten().collect(),
-    };
-    Ok(Race { candidates, entries })
+) -> Result<Vec<Candidate>, SolveError> {
+    let mut search = Search::new(problem, all, direct, params, log);
+    let winner = search.run(&SOURCES)?;
+    Ok(search.candidates(winner))
 }
 
-impl Track<'_, '_> {
-    /// Runs all starts; gives the candidate that ends the race early.
-    fn run(&mut self) -> Result<Option<Candidate>, SolveError> {
-        let cap = self.options.max_rank;
-        if let Some(ranks) = &self.options.ranks {
-            for _ in 0..self.options.restarts {
-                let train = self.random(ranks);
-                let candidate = self.start(train, cap)?;
-                if self.as_good_as_any(&candidate, false) {
-                    return Ok(Some(candidate));
+impl<'a, 'b> Search<'a, 'b> {
+    fn new(
+        problem: &'a Problem<'a>,
+        all: &'a Rows,
+        direct: Option<&'a DirectFit>,
+        params: &'a SolveParams,
+        log: &'a mut Log<'b>,
+    ) -> Self {
+        let cap = params.max_rank;
+        let most = dimension(
+            &params.start_ranks(problem.y.ncols(), problem.x.ncols(), cap),
+            problem.y.ncols(),
+            problem.x.ncols(),
+        );
+        let stride = ((problem.y.len() as f64 / (ROWS_PER_DIMENSION * most as f64)) as usize).max(1);
+        let (mut sketch, x, y) = sampled(problem, stride);
+        // Where all rows are condensed to no more than a third of the sketch, they are the sketch; also where misfit would
+        // mislead few rows.
+        let few = direct.is_some_and(|direct| 3 * direct.dimension <= y.len() || direct.variance > SMALL);
+        if few && all.are_condensed() {
+            sketch = all.clone();
+        }
+        let (best, agreeing) = (vec![None; cap + 1], vec![0; cap + 1]);
+        let draws = Normal::new(params.seed);
+        Self { problem, all, sketch, x, y, direct, params, draws, best, agreeing, starts: 0, log }
+    }
+
+    /// The best of every rank below that of the winner, and the winner; without one, the best of every rank.
+    fn candidates(&mut self, winner: Option<Candidate>) -> Vec<Candidate> {
+        let level = winner.as_ref().map_or(self.best.len(), Candidate::level);
+        self.best.drain(..level).flatten().chain(winner).collect()
+    }
+
+    fn run(&mut self, sources: &[(StartKind, Open)]) -> Result<Option<Candidate>, SolveError> {
+        for &(kind, open) in sources {
+            if self.params.without == Some(kind) || self.settled() {
+                continue;
+            }
+            let Some(mut source) = open(self) else { continue };
+            while !self.settled()
+                && let Some(start) = source.next(self)?
+            {
+                if let Some(winner) = self.follow(start)? {
+                    return Ok(Some(winner));
                 }
             }
-            return Ok(None);
-        }
-        if let Some(judge) = self.judge {
-            let winner = self.start_from_subspaces(judge)?;
-            // Where even the direct solution misses a part, the rank has little to say: no more is spent on it.
-            if winner.is_some() || judge.variance > SMALL && self.agreeing[cap] >= ENOUGH {
-                return Ok(winner);
-            }
-        }
-        if self.judge.is_none()
-            && let ControlFlow::Break(winner) = self.start_from_directions()?
-        {
-            return Ok(winner);
-        }
-        if self.options.degree > GROWN {
-            let winner = self.grow()?;
-            if winner.is_some() || self.options.degree > LONG {
-                return Ok(winner);
-            }
-        }
-        let below = cap.saturating_sub(1).max(1);
-        // A small cap leaves no room to come down from.
-        let above = if cap < 3 { cap + 1 } else { cap };
-        // Every rank has its turn, or where there are fewer starts than ranks, some from the lowest to the cap.
-        let (low, turns) = (2.min(cap), self.options.restarts.min(below));
-        let rising = (0..turns).map(|turn| low + turn * (cap - low) / (turns - 1).max(1));
-        let schedule = rising.chain([above, cap, below].into_iter().cycle());
-        for level in schedule.take(self.options.restarts) {
-            let train = self.random(&self.ranks(level));
-            if let Some(winner) = self.come_down(train, level)? {
-                return Ok(Some(winner));
-            }
-            if self.judge.is_none() && self.agreeing[cap] > 1 && self.near(cap) {
-                break;
-            }
-            // At the direct solution itself more starts can only make it smaller: a few are enough.
-            if self.arrived(cap) && (self.starts >= self.options.restarts / 2 || self.matches(below, cap)) {
-                break;
-            }
-        }
-        let done = match self.judge {
-            Some(judge) => judge.variance > SMALL || self.arrived(cap),
-            None => self.near(cap),
-        };
-        if done {
-            return Ok(None);
-        }
-        if let Some(winner) = self.start_above()? {
-            return Ok(Some(winner));
-        }
-        // Many inputs make long plateaus, so the best start gets the time to cross them.
-        if let Some(best) = self.best[cap].clone().filter(|_| self.judge.is_none()) {
-            self.descended(best.train, StepKind::Start(self.starts), cap, PATIENT)?;
         }
         Ok(None)
+    }
+
+    /// Descends from a start and comes down in rank; the candidate if it is a winner.
+    fn follow(&mut self, start: Start) -> Result<Option<Candidate>, SolveError> {
+        self.starts += 1;
+        let start_kind = StepKind::Start(self.starts - 1);
+        let first = self.descended(start.network, start_kind)?;
+        let (candidate, came_down) = self.lowered(first)?;
+        let small = candidate.loss <= SMALL * self.sketch.square();
+        let confirmed = match self.direct {
+            _ if self.exact(candidate.loss) => true,
+            Some(direct) => {
+                (candidate.level() < self.params.max_rank || direct.variance <= EXACT)
+                    && self.confirms(direct, &candidate)
+            }
+            None => small && (came_down || start.vouched && self.determined(&candidate)),
+        };
+        Ok((confirmed && candidate.level() <= self.params.max_rank).then_some(candidate))
+    }
+
+    /// Not nearly every polynomial has this rank.
+    fn telling(&self, level: usize) -> bool {
+        let dimension = dimension(&self.ranks(level), self.outputs(), self.q());
+        self.direct
+            .is_none_or(|direct| TELLING * direct.dimension.saturating_sub(dimension) >= direct.dimension)
+    }
+
+    /// More starts would find nothing better.
+    fn settled(&self) -> bool {
+        let cap = self.params.max_rank;
+        let (Some(best), agreeing) = (&self.best[cap], self.agreeing[cap]) else { return false };
+        let arrived = match self.direct {
+            Some(direct) => {
+                direct.variance > SMALL
+                    || !self.telling(cap)
+                        && best.loss - direct.loss <= direct.variance.max(EXACT)
+                        && self.sketch.are_condensed()
+            }
+            None => self.near() || agreeing > 2,
+        };
+        agreeing > 1 && arrived
+    }
+
+    /// The best at the cap is no local minimum of a misfit.
+    fn near(&self) -> bool {
+        let best = self.best[self.params.max_rank].as_ref();
+        best.is_some_and(|best| best.loss <= SMALL * self.sketch.square())
+    }
+
+    fn q(&self) -> usize {
+        self.problem.x.ncols()
+    }
+
+    fn outputs(&self) -> usize {
+        self.problem.y.ncols()
     }
 
     fn ranks(&self, cap: usize) -> Vec<usize> {
-        useful_ranks(self.options.degree, self.outputs, self.x.ncols(), cap)
+        let useful = || useful_ranks(self.params.degree, self.outputs(), self.q(), cap);
+        self.params.ranks.clone().unwrap_or_else(useful)
     }
 
-    /// A random train whose values are somewhat smaller than the outputs.
-    fn random(&mut self, ranks: &[usize]) -> Network {
-        let mut train = Network::random(self.outputs, self.x.ncols(), ranks, &mut self.draws);
-        let values = train.evaluate(&self.x);
+    /// A random network whose values are somewhat smaller than the outputs.
+    fn random(&mut self, level: usize) -> Network {
+        let mut network = Network::random(self.outputs(), self.q(), &self.ranks(level), &mut self.draws);
+        let values = network.evaluate(&self.x);
         let size = (values.norm_squared() / values.len() as f64).sqrt();
-        train.scale(0.3 / size.max(f64::MIN_POSITIVE));
-        train.equalize_norms();
-        train
-    }
-
-    /// Descends from `train`, then reduces the rank for as long as the loss stays compatible.
-    fn come_down(&mut self, train: Network, level: usize) -> Result<Option<Candidate>, SolveError> {
-        let mut candidate = self.start(train, level)?;
-        if self.nearly(&candidate) {
-            // Not there yet, but too close to give up at the usual pace.
-            candidate = self.descended(candidate.train, StepKind::Start(self.starts - 1), level, PATIENT)?;
-        }
-        let (candidate, from, reached) = self.lowered(candidate, level)?;
-        // Coming down from a local minimum of a misfit proves nothing.
-        let proven = reached < from && candidate.loss <= SMALL * self.sketch.square();
-        if self.as_good_as_any(&candidate, proven)
-            && (reached < level.max(self.options.max_rank)
-                || self.exact(candidate.loss)
-                || self.judge.is_some_and(|judge| judge.variance <= NEGLIGIBLE))
-            && reached <= self.options.max_rank
-        {
-            return Ok(Some(candidate));
-        }
-        Ok(None)
-    }
-
-    /// Reduces the rank to the cap, and on for as long as the loss stays compatible; gives the level from which it was
-    /// so and the level reached.
-    fn lowered(
-        &mut self,
-        mut candidate: Candidate,
-        level: usize,
-    ) -> Result<(Candidate, usize, usize), SolveError> {
-        let (mut from, mut reached) = (level, level);
-        while reached > 1 {
-            let Some(train) = self.reduced(&candidate.train, &self.ranks(reached - 1)) else { break };
-            let lower = self.descended(train, StepKind::Reduction, reached - 1, HASTY)?;
-            if !self.compatible(&lower, &candidate) {
-                if reached <= self.options.max_rank {
-                    break;
-                }
-                from = reached - 1;
-            }
-            candidate = lower;
-            reached -= 1;
-        }
-        Ok((candidate, from, reached))
-    }
-
-    /// The best of a level is the direct solution, for all that the data can tell.
-    fn arrived(&self, level: usize) -> bool {
-        let (Some(best), Some(judge)) = (&self.best[level], self.judge) else { return false };
-        let excess = (best.loss - judge.loss) / judge.variance.max(EXACT);
-        self.sketch.are_condensed() && !telling(judge, best.dimension) && excess <= 1.0
-    }
-
-    /// The best of a level is no local minimum of a misfit.
-    fn near(&self, level: usize) -> bool {
-        self.best[level].as_ref().is_some_and(|best| best.loss <= SMALL * self.sketch.square())
-    }
-
-    /// The best of a lower level is as good as the best of a higher one.
-    fn matches(&self, lower: usize, upper: usize) -> bool {
-        let best = (&self.best[lower], &self.best[upper]);
-        matches!(best, (Some(lower), Some(upper)) if self.compatible(lower, upper))
-    }
-
-    /// Within twice the noise of the direct solution, but not at it.
-    fn nearly(&self, candidate: &Candidate) -> bool {
-        self.judge.is_some_and(|judge| {
-            let share = candidate.loss / self.sketch.entries() as f64 / judge.variance.max(EXACT);
-            (1.1..4.0).contains(&share)
-        })
-    }
-
-    fn start(&mut self, train: Network, level: usize) -> Result<Candidate, SolveError> {
-        self.starts += 1;
-        self.descended(train, StepKind::Start(self.starts - 1), level, HASTY)
-    }
-
-    /// The train cut to `ranks`, the cores in the middle refitted.
-    fn reduced(&mut self, train: &Network, ranks: &[usize]) -> Option<Network> {
-        let mut train = train.clone();
-        for bond in (1..train.degree()).rev() {
-            if ranks[bond - 1] < train.cores[bond].left {
-                train = Spectrum::new(&train, bond, &self.x)?.cut(ranks[bond - 1]);
-            }
-        }
-        for k in 1..train.degree().saturating_sub(1) {
-            als::update(&mut train, k, &self.sketch, RACE_RIDGE, &mut self.normal);
-        }
-        train.balance();
-        Some(train)
-    }
-
-    /// Descends on the sketch until the progress is slow.
-    fn descended(
-        &mut self,
-        train: Network,
-        kind: StepKind,
-        level: usize,
-        (steps, pace): (usize, f64),
-    ) -> Result<Candidate, SolveError> {
-        let ranks = train.ranks();
-        let dimension = dimension(&ranks, self.outputs, self.x.ncols());
-        // Where nearly every polynomial has the rank, small differences decide.
-        let close = self.judge.is_some_and(|judge| !telling(judge, dimension));
-        let (steps, pace) = if close { PATIENT } else { (steps, pace) };
-        self.descent.restart(train);
-        for step in 0..steps {
-            let before = self.descent.loss;
-            let moved = self.descent.step(&self.sketch, RACE_RIDGE);
-            let slow = step > 6 && self.descent.loss > pace * before;
-            if moved.is_none() || slow || self.exact(100.0 * self.descent.loss) {
-                break;
-            }
-        }
-        let (train, loss) = (self.descent.train.clone(), self.descent.loss);
-        let candidate = Candidate { train, loss, dimension };
-        if let Some(best) = self.best.get_mut(level) {
-            let known = best.as_ref().map_or(f64::INFINITY, |b| b.loss);
-            let agreeing = if candidate.loss < (1.0 - SAME) * known { 1 } else { self.agreeing[level] + 1 };
-            if candidate.loss < (1.0 + SAME) * known {
-                self.agreeing[level] = agreeing;
-            }
-            if candidate.loss < known {
-                *best = Some(candidate.clone());
-            }
-        }
-        let loss = loss / self.sketch.square();
-        self.log.record(Step { kind, loss, gain: 0.0, truncation: 0.0, ranks })?;
-        Ok(candidate)
+        network.scale(0.3 / size.max(f64::MIN_POSITIVE));
+        network.equalize_norms();
+        network
     }
 
     fn exact(&self, loss: f64) -> bool {
         loss <= EXACT * self.sketch.entries() as f64
     }
 
-    /// The smaller model is not worse than chance allows, on the sketch.
-    fn compatible(&self, lower: &Candidate, upper: &Candidate) -> bool {
-        let freedom = self.sketch.entries().saturating_sub(upper.dimension).max(1) as f64;
-        let spare = upper.dimension.saturating_sub(lower.dimension);
-        self.exact(lower.loss) || lower.loss - upper.loss <= upper.loss / freedom * chance(spare)
+    /// The rows are many for the candidate, and what it leaves is small.
+    fn determined(&self, candidate: &Candidate) -> bool {
+        let entries = self.sketch.entries();
+        let freedom = entries.saturating_sub(candidate.dimension());
+        3 * freedom > entries
+            && candidate.loss / freedom as f64 <= SMALL * self.sketch.square() / entries as f64
     }
 
-    /// No other model can be expected to fit better: it has no residual, the direct solution is not better than chance
-    /// allows, or it came down from above without a loss.
-    fn as_good_as_any(&mut self, candidate: &Candidate, came_down: bool) -> bool {
-        if self.exact(candidate.loss) {
-            return true;
-        }
-        let Some(judge) = self.judge else { return came_down };
-        let excess = |loss: f64| (loss - judge.loss) / judge.variance.max(EXACT);
-        // Where nearly every polynomial has the rank, nearly every minimum passes: the lowest of all is taken.
-        if !telling(judge, candidate.dimension) {
-            return false;
-        }
-        let spare = chance(judge.dimension.saturating_sub(candidate.dimension));
+    /// The direct solution fits all rows better by no more than chance.
+    fn confirms(&self, direct: &DirectFit, candidate: &Candidate) -> bool {
+        let variance = direct.variance.max(EXACT);
+        let spare = chance(direct.dimension.saturating_sub(candidate.dimension()));
         // The sketch is an optimist; only what passes there is worth all rows.
-        if candidate.loss / self.sketch.entries() as f64 > 1.3 * judge.variance.max(EXACT) {
+        if !self.telling(candidate.level()) || candidate.loss / self.sketch.entries() as f64 > 1.3 * variance
+        {
             return false;
         }
-        self.descent.restart(candidate.train.clone());
+        let mut descent = Descent::new(candidate.network.clone());
         for _ in 0..10 {
-            let before = self.descent.loss;
-            if self.descent.step(self.all, RACE_RIDGE).is_none() || excess(self.descent.loss) <= spare {
-                break;
-            }
-            if self.descent.loss > 0.9999 * before {
-                break;
+            let before = descent.loss;
+            let moved = descent.step(self.all, RIDGE);
+            let fits = descent.loss - direct.loss <= variance * spare;
+            if fits || moved.is_none() || descent.loss > 0.9999 * before {
+                return fits;
             }
         }
-        excess(self.descent.loss) <= spare
+        false
     }
 }
 
@@ -409,11 +286,6 @@ impl Track<'_, '_> {
 fn sampled<'a>(problem: &'a Problem, stride: usize) -> (Rows<'a>, DMatrix<f64>, DMatrix<f64>) {
     let indices: Vec<usize> = (0..problem.x.nrows()).step_by(stride).collect();
     (Rows::new(problem, stride), problem.x.select_rows(&indices), problem.y.select_rows(&indices))
-}
-
-/// The direct solution has enough dimensions more to tell a good fit from an accident.
-fn telling(judge: &DirectFit, dimension: usize) -> bool {
-    TELLING * judge.dimension.saturating_sub(dimension) >= judge.dimension
 }
 
 /// A sum of `count` squared standard normals hardly ever exceeds this: mean and three deviations.

@@ -1,7 +1,7 @@
 //! Counting: distinct monomials, ranks a bond can use, and the dimension of the polynomials of given ranks.
 
 /// C(q + d - 1, d), the distinct monomials of degree d in q variables; saturates.
-pub(super) fn monomials(q: usize, degree: usize) -> usize {
+pub(crate) fn monomials(q: usize, degree: usize) -> usize {
     let mut count: u128 = 1;
     for k in 1..=degree {
         count = count.saturating_mul((q + k - 1) as u128) / k as u128;
@@ -14,15 +14,15 @@ pub(super) fn monomials(q: usize, degree: usize) -> usize {
 
 /// `cap` at every bond, or less where fewer directions exist: bond k separates polynomials of degree k from those of
 /// degree d - k, and of those there are no more than monomials (times l on the left).
-pub(super) fn useful_ranks(degree: usize, outputs: usize, q: usize, cap: usize) -> Vec<usize> {
+pub(crate) fn useful_ranks(degree: usize, outputs: usize, q: usize, cap: usize) -> Vec<usize> {
     let bound = |k| monomials(q, degree - k).min(monomials(q, k).saturating_mul(outputs));
     (1..degree).map(|k| cap.min(bound(k))).collect()
 }
 
-/// Dimension of the set of polynomials that trains of these ranks represent: the coefficients less the gauge freedom
+/// Dimension of the set of polynomials that networks of these ranks represent: the coefficients less the gauge freedom
 /// r_k^2 at every bond, less the antisymmetric freedom at the last bond (at the first too where there is one output),
 /// and no more than there are monomials. Generic: special polynomials have fewer.
-pub(super) fn dimension(ranks: &[usize], outputs: usize, q: usize) -> usize {
+pub(crate) fn dimension(ranks: &[usize], outputs: usize, q: usize) -> usize {
     let degree = ranks.len() + 1;
     let bonds: Vec<usize> = [&[outputs], ranks, &[1]].concat();
     let coefficients: usize = bonds.windows(2).map(|b| b[0] * q * b[1]).sum();
