@@ -174,7 +174,7 @@ mod tests {
         let mut search = Search::new(&problem, &rows, None, &params, &mut log);
         let mut come_down = || {
             let network = search.random(4);
-            let start = search.descended(network, super::StepKind::Start(0)).unwrap();
+            let start = search.descended(network, StepKind::Start(0)).unwrap();
             let (candidate, came_down) = search.lowered(start).unwrap();
             came_down && candidate.network.ranks() == [2, 2] && candidate.loss < 1e-9 * search.sketch.square()
         };
