@@ -209,6 +209,16 @@ impl Model {
         x
     }
 
+    /// x at some rows with the columns of all features that the file lists, in its order.
+    pub(crate) fn features_at(&self, data: &Dataset, rows: &[usize]) -> DMatrix<f64> {
+        let inputs: Vec<usize> = (0..self.spec.inputs.len()).collect();
+        let listed = &self.spec.stage.features;
+        let q = 1 + listed.iter().map(build::Feature::rows).sum::<usize>();
+        let core = build::Core::new(1, q, 1, Vec::new());
+        let all = Head { features: (0..listed.len()).collect(), ..Head::from_cores(inputs, 1.0, vec![core]) };
+        self.rows(&all, &Stream::new(&self.spec, data).features(rows))
+    }
+
     /// Compares the prediction with the outputs of the data, over all rows that have a whole window.
     pub fn evaluate(&self, data: &Dataset) -> Metrics {
         self.evaluate_at(data, &data.scored_rows(self.spec.settled()))

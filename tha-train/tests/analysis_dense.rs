@@ -90,7 +90,7 @@ fn correlation_tangent_space_and_residual_split() {
         for (head, reported) in pair.heads.iter().zip(&analysis.heads) {
             let x = head.features(&pair.x, p);
             let u = dense_features(&x, d);
-            let truncated = mask::restrict(&pair.full, &head.subset, p);
+            let truncated = mask::restrict(&pair.full, &head.subset, &pair.owners);
             let omitted = &full - &u * dense_matrix(&truncated);
             let c = u.transpose() * &omitted;
             // Rounding of the predictions, summed over the rows, is what remains where nothing is omitted.
@@ -128,7 +128,7 @@ fn steps_realise_what_theorem_5_predicts() {
         for (head, reported) in pair.heads.iter().zip(&analysis.heads) {
             let x = head.features(&pair.x, p);
             let (u, y) = (dense_features(&x, d), &pair.y);
-            let start = project(&mask::restrict(&pair.full, &head.subset, p), &head.ranks);
+            let start = project(&mask::restrict(&pair.full, &head.subset, &pair.owners), &head.ranks);
             let residual = y - &u * dense_matrix(&start);
             // The best of all cores, by projection on the range of each dense local design matrix.
             let mut best: f64 = 0.0;

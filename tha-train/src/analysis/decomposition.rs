@@ -34,9 +34,9 @@ impl Decomposition {
         let (mut ensemble, mut truncated, mut bake) = (zero.clone(), zero.clone(), zero);
         let mut gaps = Vec::with_capacity(pair.heads.len());
         for head in &pair.heads {
-            let x = head.features(&pair.x, pair.inputs.len());
+            let x = head.features(&pair.x, &pair.owners);
             let trained = head.network.evaluate(&x);
-            let cut = restrict(&pair.full, &head.subset, pair.inputs.len()).evaluate(&x);
+            let cut = restrict(&pair.full, &head.subset, &pair.owners).evaluate(&x);
             let difference = &trained - &cut;
             gaps.push(square(&difference).sqrt());
             ensemble += trained * head.weight;

@@ -15,6 +15,11 @@ pub enum AnalysisError {
         /// In the ensemble.
         ensemble: usize,
     },
+    /// Filters, maps or their numbers differ.
+    #[error(
+        "the two models do not see the same features; fit both to the same data with the same `basis`, `maps` and `range`"
+    )]
+    Stage,
     /// A channel of the ensemble that the full model does not have.
     #[error("{kind} '{name}' of the ensemble is not in the full model; fit both to the same channels")]
     Channel {

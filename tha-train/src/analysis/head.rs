@@ -69,9 +69,8 @@ pub fn analyze_head(
     full: &DMatrix<f64>,
     options: &AnalysisParams,
 ) -> HeadAnalysis {
-    let inputs = pair.inputs.len();
-    let x = head.features(&pair.x, inputs);
-    let truncated = restrict(&pair.full, &head.subset, inputs);
+    let x = head.features(&pair.x, &pair.owners);
+    let truncated = restrict(&pair.full, &head.subset, &pair.owners);
     let seen = truncated.evaluate(&x);
     let projected = project(&truncated, &head.ranks);
     let at_projection = projected.evaluate(&x);

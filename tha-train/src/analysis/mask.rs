@@ -2,22 +2,27 @@
 //!
 //! P_S B keeps the coefficients of the monomials over the inputs in S and the constant: the slices of every core that
 //! belong to S. Everything outside is zero, so a masked network is stored as its *restriction*, a network over the
-//! k M + 1 columns of S alone, and evaluated on those columns. C_w is diagonal; its entry for a monomial is the weight
+//! columns of S alone, and evaluated on those columns. C_w is diagonal; its entry for a monomial is the weight
 //! of the heads that see all of its inputs.
 
 use crate::network::{Core, Network};
 use nalgebra::{DMatrix, DVector};
 
-/// Positions of a subset's columns in x_t: the constant, then the subset at each lag.
-pub fn columns_of(subset: &[usize], inputs: usize, q: usize) -> Vec<usize> {
-    let memory = (q - 1) / inputs.max(1);
-    let lags = (0..memory).flat_map(|lag| subset.iter().map(move |input| 1 + lag * inputs + input));
-    std::iter::once(0).chain(lags).collect()
+/// Positions of a subset's columns in x_t: the constant, then those that belong to its inputs. `owners` names the input of every
+/// column but the constant.
+pub fn columns_of(subset: &[usize], owners: &[usize]) -> Vec<usize> {
+    let belongs = |column: &usize| subset.contains(&owners[column - 1]);
+    std::iter::once(0).chain((1..=owners.len()).filter(belongs)).collect()
+}
+
+/// The owners of lag windows: one input after the other, lag by lag.
+pub fn lag_owners(inputs: usize, memory: usize) -> Vec<usize> {
+    (0..memory).flat_map(|_| 0..inputs).collect()
 }
 
 /// The restriction of P_S B to the columns of S.
-pub fn restrict(network: &Network, subset: &[usize], inputs: usize) -> Network {
-    let columns = columns_of(subset, inputs, network.q());
+pub fn restrict(network: &Network, subset: &[usize], owners: &[usize]) -> Network {
+    let columns = columns_of(subset, owners);
     let restricted = |core: &Core| {
         let mut data = Vec::with_capacity(core.left * columns.len() * core.right);
         for a in 0..core.left {
@@ -31,8 +36,8 @@ pub fn restrict(network: &Network, subset: &[usize], inputs: usize) -> Network {
 }
 
 /// A head's network in the space of all inputs: zero for every monomial outside its subset.
-pub fn embed(network: &Network, subset: &[usize], inputs: usize, q: usize) -> Network {
-    let columns = columns_of(subset, inputs, q);
+pub fn embed(network: &Network, subset: &[usize], owners: &[usize]) -> Network {
+    let (q, columns) = (owners.len() + 1, columns_of(subset, owners));
     let embedded = |core: &Core| {
         let mut wide = Core::zeros(core.left, q, core.right);
         for a in 0..core.left {

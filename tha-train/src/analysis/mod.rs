@@ -164,7 +164,7 @@ pub fn analyze(pair: &Pair, options: &AnalysisParams) -> Analysis {
     let (bias_square, bake_square, align) = (square(&parts.bias), square(&parts.bake), parts.align());
     let largest = error_square.max(bias_square).max(bake_square).max(f64::MIN_POSITIVE);
     let spectrum = spectrum::lambda_max(&pair.x, pair.degree(), options.product_limit);
-    let tail_norm = tail::tail_norm(&pair.full, &pair.heads, pair.inputs.len());
+    let tail_norm = tail::tail_norm(&pair.full, &pair.heads, &pair.owners);
     let weights: Vec<f64> = pair.heads.iter().map(|head| head.weight).collect();
     let gap = bounds::aggregated_gap(&weights, &parts.gaps);
     let error = error_square.sqrt();

@@ -6,7 +6,7 @@
 //! The polynomials are compared; a clamp of the inputs to their training range is not part of the theory.
 
 use super::AnalysisError;
-use super::mask::{columns_of, embed};
+use super::mask::{columns_of, embed, lag_owners};
 use crate::data::Dataset;
 use crate::host;
 use crate::model::Model;
@@ -18,8 +18,10 @@ use tha_core::build::{self, InputChannel, ModelSpec};
 /// A full model B*, heads Bhat_k with weights w_k, and rows x_t, y_t, all in the same coordinates.
 #[derive(Clone, Debug)]
 pub struct Pair {
-    /// N x q, lag-major, the first column one.
+    /// N x q, the first column one, then the lags of all inputs, or the features and hat functions of the file.
     pub x: DMatrix<f64>,
+    /// The input that every column of x but the first belongs to.
+    pub owners: Vec<usize>,
     /// N x l.
     pub y: DMatrix<f64>,
     /// Names of the p inputs.
@@ -52,8 +54,8 @@ pub struct Part {
 
 impl Part {
     /// The columns of x that the head sees.
-    pub fn features(&self, x: &DMatrix<f64>, inputs: usize) -> DMatrix<f64> {
-        x.select_columns(&columns_of(&self.subset, inputs, x.ncols()))
+    pub fn features(&self, x: &DMatrix<f64>, owners: &[usize]) -> DMatrix<f64> {
+        x.select_columns(&columns_of(&self.subset, owners))
     }
 }
 
@@ -71,26 +73,35 @@ impl Pair {
                 return Err(AnalysisError::Shape { what, full, ensemble });
             }
         }
-        let rows = data.scored_rows(a.memory);
-        if rows.is_empty() {
-            return Err(AnalysisError::Empty { memory: a.memory });
+        let listed = !a.stage.features.is_empty() || !b.stage.features.is_empty();
+        let same = || a.stage == b.stage && scaling(a).inputs == scaling(b).inputs;
+        if listed && !same() {
+            return Err(AnalysisError::Stage);
         }
-        check_size(a, rows.len())?;
+        let rows = data.scored_rows(a.settled());
+        if rows.is_empty() {
+            return Err(AnalysisError::Empty { memory: a.settled() });
+        }
+        let owners = owners(a);
+        check_size(a, owners.len() + 1, rows.len())?;
         let scaling = scaling(a);
-        let lagged = data.lagged(a.memory, &scaling, rows.clone());
+        // Lags are compared as they are, features that are listed as the files clamp them.
+        let lagged = data.lagged(if listed { 1 } else { a.memory }, &scaling, rows.clone());
+        let x = if listed { full.features_at(data, &rows) } else { lagged.rows(0, lagged.nrows()) };
         let own = heads(a, a)?;
-        let q = lagged.ncols();
+        let q = owners.len() + 1;
         let whole = own
             .iter()
             .map(|head| {
-                let mut network = embed(&head.network, &head.subset, a.inputs.len(), q);
+                let mut network = embed(&head.network, &head.subset, &owners);
                 network.scale(head.weight);
                 network
             })
             .reduce(|sum, network| sum.add(&network))
             .unwrap_or_else(|| Network::zeros(a.outputs.len(), q, &vec![1; a.degree() - 1]));
         let mut pair = Self {
-            x: lagged.rows(0, lagged.nrows()),
+            x,
+            owners,
             y: lagged.y,
             inputs: a.inputs.iter().map(|channel| channel.name.clone()).collect(),
             outputs: a.outputs.iter().map(|channel| channel.name.clone()).collect(),
@@ -107,7 +118,7 @@ impl Pair {
     pub fn ensemble_prediction(&self) -> DMatrix<f64> {
         let zero = DMatrix::zeros(self.x.nrows(), self.y.ncols());
         self.heads.iter().fold(zero, |sum, head| {
-            sum + head.network.evaluate(&head.features(&self.x, self.inputs.len())) * head.weight
+            sum + head.network.evaluate(&head.features(&self.x, &self.owners)) * head.weight
         })
     }
 
@@ -144,14 +155,24 @@ impl Pair {
 
 /// Refuses what this machine cannot hold: all windows, once more for the heads, and the full model as one network, whose ranks are
 /// the sums of those of its heads.
-fn check_size(full: &ModelSpec, rows: usize) -> Result<(), AnalysisError> {
-    let q = (full.inputs.len() * full.memory) as f64 + 1.0;
+fn check_size(full: &ModelSpec, q: usize, rows: usize) -> Result<(), AnalysisError> {
+    let q = q as f64;
     let ranks = |k: usize| full.heads.iter().map(|head| head.cores[k].left as f64).sum::<f64>();
     let components = |k: usize| ranks(k) * if k + 1 < full.degree() { ranks(k + 1) } else { 1.0 };
     let coefficients = q * (0..full.degree()).map(components).sum::<f64>();
     let bytes = 8.0 * (2.0 * rows as f64 * q + coefficients);
     let remedy = "use fewer samples, or compare models of fewer inputs";
     Ok(host::check_room("the windows of all inputs", bytes, remedy)?)
+}
+
+/// The input of every column of x but the first.
+fn owners(spec: &ModelSpec) -> Vec<usize> {
+    if spec.stage.features.is_empty() {
+        return lag_owners(spec.inputs.len(), spec.memory);
+    }
+    let owner =
+        |feature: &build::Feature| spec.stage.input_of(feature.plus).expect("a file names its inputs");
+    spec.stage.features.iter().flat_map(|f| std::iter::repeat_n(owner(f), f.rows())).collect()
 }
 
 /// The standardisation that a model file holds.
@@ -196,15 +217,22 @@ fn heads(to: &ModelSpec, from: &ModelSpec) -> Result<Vec<Part>, AnalysisError> {
         order.sort_unstable();
         let size = order.len();
         // Slice of the head, gain a and shift b of x' = a x + b for every slice but the constant.
-        let slices: Vec<(usize, f64, f64)> = (0..from.memory)
-            .flat_map(|lag| order.iter().map(move |&(place, k)| (1 + lag * size + k, place, k)))
-            .map(|(slice, place, k)| {
-                let (theirs, ours) = (&from.inputs[head.inputs[k]], &to.inputs[place]);
-                let gain = f64::from(theirs.gain);
-                let shift = gain * (f64::from(ours.offset) - f64::from(theirs.offset));
-                (slice, gain / f64::from(ours.gain), shift)
-            })
-            .collect();
+        let lags = || {
+            (0..from.memory)
+                .flat_map(|lag| order.iter().map(move |&(place, k)| (1 + lag * size + k, place, k)))
+                .map(|(slice, place, k)| {
+                    let (theirs, ours) = (&from.inputs[head.inputs[k]], &to.inputs[place]);
+                    let gain = f64::from(theirs.gain);
+                    let shift = gain * (f64::from(ours.offset) - f64::from(theirs.offset));
+                    (slice, gain / f64::from(ours.gain), shift)
+                })
+                .collect()
+        };
+        // Features that are listed are the same in both files.
+        let slices: Vec<(usize, f64, f64)> = match head.features.is_empty() {
+            true => lags(),
+            false => (1..head.cores[0].q).map(|row| (row, 1.0, 0.0)).collect(),
+        };
         let mut network = Network { cores: head.cores.iter().map(|core| change(core, &slices)).collect() };
         let first = &mut network.cores[0];
         let width = first.q * first.right;

@@ -13,32 +13,32 @@ use std::collections::BTreeMap;
 const RANK: usize = 200;
 
 /// ||T||_F.
-pub fn tail_norm(full: &Network, heads: &[Part], inputs: usize) -> f64 {
+pub fn tail_norm(full: &Network, heads: &[Part], owners: &[usize]) -> f64 {
     let rank = full.ranks().into_iter().max().unwrap_or(1);
     if rank * (heads.len() + 1) <= RANK {
-        tail(full, heads, inputs).norm()
+        tail(full, heads, owners).norm()
     } else {
-        expanded(full, heads, inputs).max(0.0).sqrt()
+        expanded(full, heads, owners).max(0.0).sqrt()
     }
 }
 
 /// T as a network.
-fn tail(full: &Network, heads: &[Part], inputs: usize) -> Network {
+fn tail(full: &Network, heads: &[Part], owners: &[usize]) -> Network {
     heads.iter().fold(full.clone(), |tail, head| {
-        let mut masked = embed(&restrict(full, &head.subset, inputs), &head.subset, inputs, full.q());
+        let mut masked = embed(&restrict(full, &head.subset, owners), &head.subset, owners);
         masked.scale(-head.weight);
         tail.add(&masked)
     })
 }
 
 /// ||B*||^2 - 2 sum w_k ||P_k B*||^2 + sum w_a w_b ||P_{a and b} B*||^2.
-fn expanded(full: &Network, heads: &[Part], inputs: usize) -> f64 {
+fn expanded(full: &Network, heads: &[Part], owners: &[usize]) -> f64 {
     let mut known: BTreeMap<Vec<usize>, f64> = BTreeMap::new();
     let mut square = |subset: Vec<usize>| {
         if let Some(&value) = known.get(&subset) {
             return value;
         }
-        let part = restrict(full, &subset, inputs);
+        let part = restrict(full, &subset, owners);
         let value = part.inner(&part);
         known.insert(subset, value);
         value
@@ -71,7 +71,8 @@ mod tests {
             ranks: vec![1, 1],
         };
         let heads = [head(&[0, 1], 0.5), head(&[1, 2], 0.3), head(&[3], 0.4)];
-        let (a, b) = (tail(&full, &heads, 4).norm(), expanded(&full, &heads, 4).sqrt());
+        let owners = super::super::mask::lag_owners(4, 2);
+        let (a, b) = (tail(&full, &heads, &owners).norm(), expanded(&full, &heads, &owners).sqrt());
         assert!((a - b).abs() < 1e-12 * a, "{a} {b}");
     }
 }

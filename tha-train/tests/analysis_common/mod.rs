@@ -63,6 +63,7 @@ pub fn random_pair(seed: u64, sizes: Sizes) -> Pair {
     let full = random_network(outputs, q, &ranks, &mut rng);
     let mut y = full.evaluate(&x);
     y.apply(|v| *v += 0.1 * draw(&mut rng));
+    let owners = mask::lag_owners(inputs, memory);
     let raw: Vec<f64> = (0..heads).map(|_| rng.random()).collect();
     let sum: f64 = raw.iter().sum();
     let part = |weight: f64, rng: &mut ChaCha8Rng| {
@@ -74,12 +75,13 @@ pub fn random_pair(seed: u64, sizes: Sizes) -> Pair {
         let mut network = random_network(outputs, subset.len() * memory + 1, &ranks, rng);
         let far: f64 = rng.random();
         network.scale(far * far);
-        let near = mask::restrict(&full, &subset, inputs);
+        let near = mask::restrict(&full, &subset, &owners);
         Part { network: near.add(&network), subset, weight: weight / sum, ranks }
     };
     let heads = raw.into_iter().map(|weight| part(weight, &mut rng)).collect();
     Pair {
         x,
+        owners,
         y,
         inputs: (0..inputs).map(|i| format!("u{i}")).collect(),
         outputs: (0..outputs).map(|j| format!("y{j}")).collect(),
@@ -122,7 +124,7 @@ pub fn weigh(diagonal: &[f64], matrix: &DMatrix<f64>) -> DMatrix<f64> {
 
 /// Bhat_k in the space of all monomials.
 pub fn dense_head(pair: &Pair, head: &Part) -> DMatrix<f64> {
-    dense_matrix(&mask::embed(&head.network, &head.subset, pair.inputs.len(), pair.full.q()))
+    dense_matrix(&mask::embed(&head.network, &head.subset, &pair.owners))
 }
 
 /// Asserts closeness relative to the larger magnitude.
