@@ -43,6 +43,6 @@ impl Source for Above {
             return Ok(None);
         }
         self.left -= 1;
-        Ok(Some(Start { network: search.random(self.level), vouched: false }))
+        Ok(Some(Start { network: search.random(self.level), vouched: false, widened: false }))
     }
 }

@@ -79,7 +79,7 @@ impl Source for Directed {
             }
             let (network, loss) = (descent.network, descent.loss);
             if loss >= GAIN * known || search.exact(loss) {
-                return Ok(Some(Start { network, vouched: true }));
+                return Ok(Some(Start { network, vouched: true, widened: false }));
             }
             known = loss;
             basis = directions::of(&network);

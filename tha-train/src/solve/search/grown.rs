@@ -23,12 +23,12 @@ impl Source for Grown {
     fn next(&mut self, search: &mut Search<'_, '_>) -> Result<Option<Start>, SolveError> {
         self.turn += 1;
         if self.turn <= search.params.restarts {
-            return Ok(Some(Start { network: search.random(1), vouched: false }));
+            return Ok(Some(Start { network: search.random(1), vouched: false, widened: false }));
         }
         let wider = self.turn - search.params.restarts;
         let best = search.best.get(wider).and_then(Option::as_ref).filter(|_| wider < search.params.max_rank);
         let Some(network) = best.map(|best| best.network.clone()) else { return Ok(None) };
-        Ok(Some(Start { network: widened(search, &network, wider + 1), vouched: false }))
+        Ok(Some(Start { network: widened(search, &network, wider + 1), vouched: false, widened: true }))
     }
 }
 

@@ -9,8 +9,8 @@
 //! - The search ends with a winner: a network without a residual; or one below the cap that the direct solution fits better
 //!   by no more than chance, or, where that is not known, that came down without a loss from above its rank (or that its
 //!   source vouches for) and leaves less than [`SMALL`].
-//! - It ends without one when starts agree: two at a minimum that leaves no more than it must, three at any, where the direct
-//!   solution is not known; or when the sources are exhausted. Then the best of every rank is a candidate.
+//! - It ends without one when starts agree at the cap: two at the direct solution, three where that is not known; or when
+//!   the sources are exhausted. Then the best of every rank is a candidate.
 //!
 //! A rank of which nearly every polynomial is (one dimension in [`TELLING`] left) tells nothing and is passed over.
 
@@ -44,6 +44,8 @@ struct Start {
     network: Network,
     /// A small residual is enough: it has come through rounds of its own.
     vouched: bool,
+    /// It was widened: that it comes down again proves nothing.
+    widened: bool,
 }
 
 /// Where starts come from: one network after the other, until there are no more.
@@ -191,7 +193,7 @@ impl<'a, 'b> Search<'a, 'b> {
                 (candidate.level() < self.params.max_rank || direct.variance <= EXACT)
                     && self.confirms(direct, &candidate)
             }
-            None => small && (came_down || start.vouched && self.determined(&candidate)),
+            None => small && (came_down && !start.widened || start.vouched && self.determined(&candidate)),
         };
         Ok((confirmed && candidate.level() <= self.params.max_rank).then_some(candidate))
     }
@@ -214,7 +216,7 @@ impl<'a, 'b> Search<'a, 'b> {
                         && best.loss - direct.loss <= direct.variance.max(EXACT)
                         && self.sketch.are_condensed()
             }
-            None => self.near() || agreeing > 2,
+            None => agreeing > 2,
         };
         agreeing > 1 && arrived
     }

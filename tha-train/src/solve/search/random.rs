@@ -24,6 +24,10 @@ pub(super) fn open(search: &mut Search<'_, '_>) -> Option<Box<dyn Source>> {
 
 impl Source for Random {
     fn next(&mut self, search: &mut Search<'_, '_>) -> Result<Option<Start>, SolveError> {
-        Ok(self.levels.pop().map(|level| Start { network: search.random(level), vouched: false }))
+        Ok(self.levels.pop().map(|level| Start {
+            network: search.random(level),
+            vouched: false,
+            widened: false,
+        }))
     }
 }

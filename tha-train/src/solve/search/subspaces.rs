@@ -57,7 +57,7 @@ impl Source for Subspaces {
         let direct = search.direct.expect("opened with a direct solution");
         loop {
             if let Some(network) = self.promising.pop() {
-                return Ok(Some(Start { network, vouched: false }));
+                return Ok(Some(Start { network, vouched: false, widened: false }));
             }
             let Some(&rank) = self.ranks.last() else { return Ok(None) };
             let tries = if self.exact { PATIENCE * rank } else { rank };
