@@ -63,9 +63,9 @@ proptest! {
         let again = spec.to_bytes().expect("an accepted model can be written");
         prop_assert_eq!(&ModelSpec::from_bytes(&again).unwrap(), &spec);
         let Ok(mut state) = Room::new(&model) else { return Ok(()) };
-        let mut random = Random(seed);
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
         for _ in 0..20 {
-            push(&model, &mut state, &[random.unit(), random.unit()]);
+            push(&model, &mut state, &[random.random_range(-1.0..1.0), random.random_range(-1.0..1.0)]);
         }
     }
 }

@@ -3,8 +3,8 @@
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use tha_core::build::{
-    Core, Feature, Filter, Head, InputChannel, ModelSpec, OutputChannel, Provenance, Resonator, Section, Signal,
-    Source,
+    Core, Feature, Filter, Head, InputChannel, ModelSpec, OutputChannel, Provenance, Resonator, Section,
+    Signal, Source,
 };
 use tha_core::{NonFinitePolicy, RangePolicy};
 

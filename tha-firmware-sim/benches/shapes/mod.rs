@@ -55,7 +55,12 @@ pub fn staged(bank: &Bank, random: &mut ChaCha8Rng) -> ModelFile {
     let mut file = ModelSpec::from_model(&model([1, p, p, 1, 2, rank], random).model());
     let q = 1 + features * nodes.max(1);
     let mut core = |left: usize, right: usize| {
-        Core::new(left, q, right, (0..left * q * right).map(|_| 0.5 * random.random_range(-1.0..1.0)).collect())
+        Core::new(
+            left,
+            q,
+            right,
+            (0..left * q * right).map(|_| 0.5 * random.random_range(-1.0..1.0)).collect(),
+        )
     };
     file.heads = vec![Head {
         inputs: (0..p).collect(),
