@@ -65,7 +65,7 @@ proptest! {
         let Ok(mut state) = Room::new(&model) else { return Ok(()) };
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         for _ in 0..20 {
-            push(&model, &mut state, &[random.random_range(-1.0..1.0_f32), random.random_range(-1.0..1.0_f32)]);
+            push(&model, &mut state, &[random.random_range(-1.0..1.0), random.random_range(-1.0..1.0)]);
         }
     }
 }
