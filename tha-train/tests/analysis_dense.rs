@@ -88,7 +88,7 @@ fn correlation_tangent_space_and_residual_split() {
         let (p, d, n) = (pair.inputs.len(), pair.degree(), pair.x.nrows() as f64);
         let full = pair.full.evaluate(&pair.x);
         for (head, reported) in pair.heads.iter().zip(&analysis.heads) {
-            let x = head.features(&pair.x, p);
+            let x = head.features(&pair.x, &pair.owners);
             let u = dense_features(&x, d);
             let truncated = mask::restrict(&pair.full, &head.subset, &pair.owners);
             let omitted = &full - &u * dense_matrix(&truncated);
@@ -124,9 +124,9 @@ fn correlation_tangent_space_and_residual_split() {
 fn steps_realise_what_theorem_5_predicts() {
     for pair in pairs() {
         let analysis = analyze(&pair, &AnalysisParams::default());
-        let (p, d, n) = (pair.inputs.len(), pair.degree(), pair.x.nrows() as f64);
+        let (d, n) = (pair.degree(), pair.x.nrows() as f64);
         for (head, reported) in pair.heads.iter().zip(&analysis.heads) {
-            let x = head.features(&pair.x, p);
+            let x = head.features(&pair.x, &pair.owners);
             let (u, y) = (dense_features(&x, d), &pair.y);
             let start = project(&mask::restrict(&pair.full, &head.subset, &pair.owners), &head.ranks);
             let residual = y - &u * dense_matrix(&start);

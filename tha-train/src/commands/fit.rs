@@ -160,11 +160,26 @@ fn decay(text: &str) -> Result<Decay, String> {
 }
 
 impl Args {
+    /// The filters that are asked for.
+    pub fn basis(&self) -> Basis {
+        self.basis.unwrap_or(Basis::Lags(self.memory))
+    }
+
+    /// Pieces of the maps.
+    pub fn pieces(&self) -> Option<usize> {
+        self.maps.0
+    }
+
+    /// The policy outside the training range, as it was given.
+    pub fn range_name(&self) -> &'static str {
+        RANGES.iter().find(|(_, range)| *range == self.range).map_or("pass", |(name, _)| name)
+    }
+
     /// What is asked for, but for the inputs of the heads, whose names the data have.
     fn params(&self) -> FitParams<'_> {
         FitParams::new()
-            .basis(self.basis.unwrap_or(Basis::Lags(self.memory)))
-            .maps(self.maps.0)
+            .basis(self.basis())
+            .maps(self.pieces())
             .degree(self.degree)
             .max_rank(self.max_rank)
             .tolerance(self.tol)
@@ -225,7 +240,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     }
     staging.commit()?;
     status.done();
-    let report = Report::new(&outcome, bytes.len(), start, args.heads, out_of_range);
+    let report = Report::new(args, &outcome, bytes.len(), start, args.heads, out_of_range);
     summary(speech, &report, || words(args, &outcome, &report));
     Ok(())
 }

@@ -54,6 +54,9 @@ pub(super) struct Report<'a> {
     train: Part,
     val: Part,
     heads: &'a [HeadReport],
+    basis: String,
+    maps: Option<usize>,
+    range_policy: &'static str,
     parameters: usize,
     flash_bytes: usize,
     macs_per_sample: usize,
@@ -70,6 +73,7 @@ pub(super) struct Report<'a> {
 impl<'a> Report<'a> {
     /// `asked` heads were asked for.
     pub(super) fn new(
+        args: &Args,
         outcome: &'a Outcome,
         flash_bytes: usize,
         start: Instant,
@@ -82,6 +86,9 @@ impl<'a> Report<'a> {
             train: (&outcome.train).into(),
             val: (&outcome.validation).into(),
             heads: &outcome.heads,
+            basis: args.basis().to_string(),
+            maps: args.pieces(),
+            range_policy: args.range_name(),
             parameters: outcome.model.parameters(),
             flash_bytes,
             macs_per_sample: outcome.model.parameters(),

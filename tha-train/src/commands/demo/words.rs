@@ -10,6 +10,8 @@ use tha_cli::{figure, table};
 pub(super) struct Line {
     model: &'static str,
     heads: usize,
+    /// On the samples that were held out to choose on.
+    held_out_nrmse: f64,
     val_nrmse: f64,
     test_nrmse: f64,
     /// Distance from the full model, and that of the truncated ensemble; standardised.
@@ -39,6 +41,7 @@ impl From<&Candidate> for Line {
         Self {
             model: candidate.name,
             heads: candidate.model.spec().heads.len(),
+            held_out_nrmse: candidate.held_out,
             val_nrmse: candidate.validation,
             test_nrmse: candidate.test,
             from_full: candidate.analysis.as_ref().map(|analysis| analysis.error),
