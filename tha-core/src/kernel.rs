@@ -45,7 +45,7 @@ pub(crate) struct Features<'x> {
 }
 
 /// All `t.len()` sums of a head.
-#[inline(never)]
+#[inline]
 pub(crate) fn sums(x: Features<'_>, mut cores: &[f32], mut t: &mut [f32]) {
     while t.len() >= 16 {
         (cores, t) = block_16(x, cores, t);

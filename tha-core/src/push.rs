@@ -164,7 +164,7 @@ pub(crate) fn run<'s>(
     }
     let (y, beyond) = contract(model, &mut parts, weights);
     let Parts { scratch, channels, progress, .. } = parts;
-    let noticed = channels.iter().fold(0, |noticed, channel| noticed | channel.0);
+    let noticed = progress.noticed;
     let y = scratch.get(y).unwrap_or_default();
     let flags = Flags {
         out_of_range: noticed & (ChannelFlags::BELOW | ChannelFlags::ABOVE) != 0,
@@ -178,7 +178,6 @@ pub(crate) fn run<'s>(
 }
 
 /// Everything about a sample but the outputs: checks it, enters it into the history and the filters, notes what was odd.
-#[inline(never)]
 pub(crate) fn take(model: &Model<'_>, parts: &mut Parts<'_>, u: &[f32]) -> Result<(), PushError> {
     let Parts { raw, window, signals, channels, progress, .. } = parts;
     if model.checksum() != progress.checksum {
@@ -194,7 +193,7 @@ pub(crate) fn take(model: &Model<'_>, parts: &mut Parts<'_>, u: &[f32]) -> Resul
         return Err(PushError::NonFinite { channel });
     }
 
-    let entry = Entry::of(model, progress.range);
+    let clamp = clamps(model, progress.range);
     // Cells, because for M = 1 the previous sample is overwritten by the newest.
     let raw = Cell::from_mut(&mut **raw).as_slice_of_cells();
     let previous = raw.get(progress.slot * p..).unwrap_or_default();
@@ -208,7 +207,7 @@ pub(crate) fn take(model: &Model<'_>, parts: &mut Parts<'_>, u: &[f32]) -> Resul
     let (lower, upper) = split_at(window, p * progress.memory);
     let slots = split_at(lower, newest).1.iter_mut().zip(split_at(upper, newest).1);
     let history = previous.iter().zip(raw.get(newest..).unwrap_or_default());
-    let (mut noticed, mut largest) = (0, 0);
+    let mut noticed = 0;
     for ((((&u, flags), input), (previous, raw)), (slot, mirror)) in
         u.iter().zip(channels.iter_mut()).zip(model.inputs).zip(history).zip(slots)
     {
@@ -220,17 +219,23 @@ pub(crate) fn take(model: &Model<'_>, parts: &mut Parts<'_>, u: &[f32]) -> Resul
             + u8::from(held) * ChannelFlags::HELD;
         *flags = ChannelFlags(odd);
         noticed |= odd;
-        let x = input.standardise(value, entry);
-        largest = largest.max(x.to_bits() << 1);
+        let x = input.standardise(value, clamp);
         *slot = x;
         *mirror = x;
     }
+    if !model.stage.features.is_empty() {
+        limit(window.get_mut(newest..newest + p));
+        limit(window.get_mut(newest + p * progress.memory..newest + p * progress.memory + p));
+    }
+    progress.noticed = noticed;
     progress.taken = progress.taken.saturating_add(1);
     let felt = model.felt() as u32;
     progress.range_left = progress.range_left.saturating_sub(1);
     if noticed & (ChannelFlags::BELOW | ChannelFlags::ABOVE) != 0 {
         // A filter forgets a sample by a part: a thousandth of a large one takes longer to reach what is small.
-        let doublings = if signals.is_empty() { 0 } else { (largest >> 24).saturating_sub(127 + 2) };
+        let newest = window.get(newest..newest + if signals.is_empty() { 0 } else { p }).unwrap_or_default();
+        let largest = newest.iter().fold(0, |largest, x| (x.to_bits() << 1).max(largest));
+        let doublings = (largest >> 24).saturating_sub(127 + 2);
         progress.range_left =
             progress.range_left.max(felt.saturating_add((felt / 10 + 1).saturating_mul(doublings)));
     }
@@ -250,26 +255,16 @@ pub(crate) fn filter(model: &Model<'_>, parts: &mut Parts<'_>) {
     }
 }
 
-/// What happens to an input on its way in.
-#[derive(Clone, Copy, PartialEq)]
-enum Entry {
-    /// Nothing.
-    Pass,
-    /// The features are the window, and the range of a feature is that of its input.
-    Clamp,
-    /// Features have ranges of their own. Filters must stay finite, whatever comes.
-    Limit,
+/// Whether inputs are clamped: where features are listed, those are, and their filters see what comes.
+fn clamps(model: &Model<'_>, range: Option<RangePolicy>) -> bool {
+    model.stage.features.is_empty() && range.unwrap_or(model.range_policy()) != RangePolicy::Pass
 }
 
-impl Entry {
-    fn of(model: &Model<'_>, range: Option<RangePolicy>) -> Self {
-        if !model.stage.features.is_empty() {
-            Self::Limit
-        } else if range.unwrap_or(model.range_policy()) == RangePolicy::Pass {
-            Self::Pass
-        } else {
-            Self::Clamp
-        }
+/// Filters must stay finite, whatever comes.
+fn limit(x: Option<&mut [f32]>) {
+    for x in x.unwrap_or_default() {
+        *x = if *x < -LIMIT { -LIMIT } else { *x };
+        *x = if *x > LIMIT { LIMIT } else { *x };
     }
 }
 
@@ -282,7 +277,7 @@ pub(crate) fn restandardise(model: &Model<'_>, parts: &mut Parts<'_>) {
     if signals.is_empty() {
         progress.range_left = 0;
     }
-    let entry = Entry::of(model, progress.range);
+    let clamp = clamps(model, progress.range);
     let p = progress.inputs;
     let (lower, upper) = split_at(window, p * progress.memory);
     for age in (0..progress.memory.min(progress.taken as usize)).rev() {
@@ -293,10 +288,13 @@ pub(crate) fn restandardise(model: &Model<'_>, parts: &mut Parts<'_>) {
             if value < input.low || value > input.high {
                 progress.range_left = progress.range_left.max((model.felt() - age) as u32);
             }
-            let x = input.standardise(value, entry);
+            let x = input.standardise(value, clamp);
             *slot = x;
             *mirror = x;
         }
+    }
+    if !model.stage.features.is_empty() {
+        limit(Some(window));
     }
 }
 
@@ -304,18 +302,12 @@ pub(crate) fn restandardise(model: &Model<'_>, parts: &mut Parts<'_>) {
 pub(crate) const LIMIT: f32 = (1u64 << 40) as f32;
 
 impl InputScaling {
-    /// x = (u - offset) * gain, with what belongs to it.
+    /// x = (u - offset) * gain, after clamping.
     #[inline]
-    fn standardise(&self, u: f32, entry: Entry) -> f32 {
-        let clamp = entry == Entry::Clamp;
+    fn standardise(&self, u: f32, clamp: bool) -> f32 {
         let u = if clamp && u < self.low { self.low } else { u };
         let u = if clamp && u > self.high { self.high } else { u };
-        let x = (u - self.offset) * self.gain;
-        if entry != Entry::Limit {
-            return x;
-        }
-        let x = if x < -LIMIT { -LIMIT } else { x };
-        if x > LIMIT { LIMIT } else { x }
+        (u - self.offset) * self.gain
     }
 }
 

@@ -55,6 +55,8 @@ pub(crate) struct Progress {
     /// Samples for which an input out of range, and one that was replaced, will still be felt, the newest included.
     pub range_left: u32,
     pub held_left: u32,
+    /// What was noticed at any input of the newest sample.
+    pub noticed: u8,
     pub range: Option<RangePolicy>,
     pub non_finite: Option<NonFinitePolicy>,
 }
@@ -75,6 +77,7 @@ impl Progress {
             settled: model.settled() as u32,
             range_left: 0,
             held_left: 0,
+            noticed: 0,
             range: None,
             non_finite: None,
         }
@@ -117,6 +120,7 @@ impl<const INPUTS: usize, const HISTORY: usize, const SCRATCH: usize> State<INPU
                 settled: 0,
                 range_left: 0,
                 held_left: 0,
+                noticed: 0,
                 // Until there is a model; unlike `None` these are zeros.
                 range: Some(RangePolicy::Pass),
                 non_finite: Some(NonFinitePolicy::Hold),
