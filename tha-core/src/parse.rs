@@ -23,7 +23,6 @@ impl<'a> Cursor<'a> {
     }
 
     #[inline(never)]
-
     fn take(&mut self, n: usize) -> Result<&'a [u32], ParseError> {
         let needed = self.used.checked_add(n).ok_or(ParseError::SizeOverflow)?;
         let short = ParseError::BlockTooShort { needed, found: self.words.len() };
@@ -52,7 +51,6 @@ impl<'a> Cursor<'a> {
 }
 
 #[inline]
-
 pub(crate) fn check_scaling(inputs: &[InputScaling], outputs: &[OutputScaling]) -> Result<(), ParseError> {
     for (channel, input) in inputs.iter().enumerate() {
         let InputScaling { offset, gain, low, high } = *input;
@@ -224,7 +222,6 @@ pub(crate) fn heads(
 }
 
 #[inline]
-
 fn check_head(
     block: &mut Cursor<'_>,
     layout: Layout,
@@ -310,7 +307,6 @@ fn check_head(
 }
 
 #[inline]
-
 fn increasing(indices: &[u32], head: usize) -> Result<(), ParseError> {
     let later = indices.get(1..).unwrap_or_default();
     match indices.iter().zip(later).position(|(a, b)| a >= b) {

@@ -230,15 +230,14 @@ pub(crate) fn take(model: &Model<'_>, parts: &mut Parts<'_>, u: &[f32]) -> Resul
     progress.noticed = noticed;
     progress.taken = progress.taken.saturating_add(1);
     let felt = model.felt() as u32;
-    progress.range_left = progress.range_left.saturating_sub(1);
-    if noticed & (ChannelFlags::BELOW | ChannelFlags::ABOVE) != 0 {
-        // A filter forgets a sample by a part: a thousandth of a large one takes longer to reach what is small.
-        let newest = window.get(newest..newest + if signals.is_empty() { 0 } else { p }).unwrap_or_default();
-        let largest = newest.iter().fold(0, |largest, x| (x.to_bits() << 1).max(largest));
-        let doublings = (largest >> 24).saturating_sub(127 + 2);
-        progress.range_left =
-            progress.range_left.max(felt.saturating_add((felt / 10 + 1).saturating_mul(doublings)));
-    }
+    // A filter forgets a sample by a part: a thousandth of a large one takes longer to reach what is small. Computed for every
+    // sample, so that all take the same time.
+    let newest = window.get(newest..newest + if signals.is_empty() { 0 } else { p }).unwrap_or_default();
+    let largest = newest.iter().fold(0, |largest, x| (x.to_bits() << 1).max(largest));
+    let doublings = (largest >> 24).saturating_sub(127 + 2);
+    let left = felt.saturating_add((felt / 10 + 1).saturating_mul(doublings));
+    let outside = noticed & (ChannelFlags::BELOW | ChannelFlags::ABOVE) != 0;
+    progress.range_left = progress.range_left.saturating_sub(1).max(if outside { left } else { 0 });
     progress.held_left =
         if noticed & ChannelFlags::HELD != 0 { felt } else { progress.held_left.saturating_sub(1) };
     Ok(())
