@@ -121,7 +121,7 @@ fn slow_filters_do_not_drift() {
         largest = largest.max(bound[0]);
         (sum, squares, count) = (sum + expected[0], squares + expected[0] * expected[0], count + 1.0);
     }
-    let deviation = (squares / count - (sum / count) * (sum / count) as f64).sqrt();
+    let deviation = (squares / count - (sum / count) * (sum / count)).sqrt();
     println!(
         "{count} outputs: error {:.1e} standard deviations, bound {:.1e}, {:.1} % of it used",
         worst / deviation,

@@ -52,7 +52,11 @@ pub extern "C" fn _start() -> ! {
             if let Step::Ready(output) = weights.push(&model, &mut state, black_box(&sample)) {
                 black_box(monitor.update(output.y, black_box(&[][..])));
                 black_box(weights.learn(&model, black_box(&[][..])));
-                black_box((monitor.rmse(black_box(0)), monitor.nrmse(black_box(0)), weights.weights().sum::<f32>()));
+                black_box((
+                    monitor.rmse(black_box(0)),
+                    monitor.nrmse(black_box(0)),
+                    weights.weights().sum::<f32>(),
+                ));
             }
             if let Ok(other) = Model::parse(black_box(&[][..])) {
                 let _ = black_box(state.swap(&other));
