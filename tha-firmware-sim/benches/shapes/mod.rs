@@ -1,17 +1,17 @@
 //! Random models as files, and samples for them.
 
 #[path = "../../../tha-core/benches/shapes/mod.rs"]
-mod shapes;
+mod random;
 
 use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
-pub use shapes::Shape;
+pub use random::Shape;
 use tha_core::build::{Core, Feature, Filter, Head, ModelSpec, Resonator, Section, Signal, Source, Stage};
 use tha_firmware_sim::model_file::ModelFile;
 
 /// The file of a model with random coefficients.
 pub fn model(shape: Shape, random: &mut ChaCha8Rng) -> ModelFile {
-    let bytes = shapes::spec(shape, random).to_bytes().expect("the shapes are valid");
+    let bytes = random::spec(shape, random).to_bytes().expect("the shapes are valid");
     ModelFile::new(&bytes).expect("just built")
 }
 
