@@ -344,7 +344,7 @@ fn a_damaged_checkpoint_is_found_said_and_made_again() {
     separate("train.csv", 300, 0.05, 17, folder);
     for (name, options) in [
         ("average", "--heads 4 --subset-size 3"),
-        ("additive", "--heads 5 --subset-size 3 --combine additive --budget-flash 900"),
+        ("additive", "--heads 5 --subset-size 3 --combine additive --budget-flash 1300"),
         ("per-output", "--subsets per-output --subset-size 2"),
     ] {
         let (expected, _) = model(options, folder);

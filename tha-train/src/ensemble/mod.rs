@@ -147,7 +147,8 @@ impl Procedure for Ensemble<'_> {
         stage: &str,
     ) -> Result<Choice, FitError> {
         let (solve, checkpoint, progress) = (&self.options.solve, self.checkpoint.as_ref(), self.progress);
-        let samples = choice.stage.clone().rows(self.data, rows);
+        let widened = choice.stage.clone().widened(self.data, &rows);
+        let samples = widened.clone().rows(self.data, rows);
         let fits = if self.ensemble.strategy == Strategy::PerOutput {
             per_output::fit_all(&samples, &choice.heads, solve, progress)?
         } else if self.ensemble.adds() {
@@ -159,6 +160,7 @@ impl Procedure for Ensemble<'_> {
             return Err(FitError::Stopped);
         }
         let mut choice = choice.clone();
+        choice.stage = widened;
         for (head, fit) in choice.heads.iter_mut().zip(fits) {
             head.fit = fit;
         }

@@ -45,9 +45,10 @@ impl Procedure for Full<'_> {
 
     fn refit(&self, choice: &Choice, (): &(), rows: Vec<usize>, _: &str) -> Result<Choice, FitError> {
         let start = Instant::now();
+        let mut choice = choice.clone();
+        choice.stage = choice.stage.widened(self.data, &rows);
         let samples = choice.stage.clone().rows(self.data, rows);
         let problem = Problem { x: &samples, y: &samples.y };
-        let mut choice = choice.clone();
         let head = &mut choice.heads[0];
         let (settings, from) = (&head.fit.settings, Some(&head.fit.train));
         head.fit = solve::fit(&problem, settings, from, &self.options.solve, self.progress)?;

@@ -78,14 +78,6 @@ impl Sums {
         self.count += other.count;
     }
 
-    /// The other rows of `all`, in place of these.
-    pub(super) fn complement(&mut self, all: &Self) {
-        self.gram.zip_apply(&all.gram, |mine, all| *mine = all - *mine);
-        self.truth.zip_apply(&all.truth, |mine, all| *mine = all - *mine);
-        self.square = all.square - self.square;
-        self.count = all.count - self.count;
-    }
-
     /// The moments of these rows at given points; `None` where they do not determine every monomial.
     pub(super) fn moments(self, points: &Points) -> Option<Moments> {
         let Self { gram: mut factor, truth, square, count } = self;

@@ -129,19 +129,20 @@ impl<'a> Blocks<'a> {
             (0..count).map(|k| Part::new(problem, rows(&|block| block != k))).collect();
         let monomials =
             fitted.iter().min_by_key(|part| part.nrows()).and_then(|part| worthwhile(part, degree));
-        let mut by_block: Option<(Points, Sums, Vec<Option<Sums>>)> = monomials.map(|monomials| {
-            let by_block: Vec<Sums> = held.iter().map(|part| sums(part, &monomials)).collect();
-            let mut all = by_block[0].clone();
-            by_block[1..].iter().for_each(|sums| all.add(sums));
-            (Points::new(&monomials), all, by_block.into_iter().map(Some).collect())
+        let by_block: Option<(Points, Vec<Sums>)> = monomials.map(|monomials| {
+            let by_block = held.iter().map(|part| sums(part, &monomials)).collect();
+            (Points::new(&monomials), by_block)
         });
+        let others = |k: usize| (0..count).filter(move |&other| other != k);
         let parts = fitted.into_iter().zip(held).enumerate().map(|(k, (part, held))| {
             let mut second = DMatrix::zeros(problem.x.ncols(), problem.x.ncols());
-            (0..count).filter(|&other| other != k).for_each(|other| second += &seconds[other]);
-            let moments = by_block.as_mut().and_then(|(points, all, by_block)| {
-                let mut others = by_block[k].take()?;
-                others.complement(all);
-                others.moments(points)
+            others(k).for_each(|other| second += &seconds[other]);
+            // Sums over the others, and not the sum over all less this one: no bit of a block reaches its judge.
+            let moments = by_block.as_ref().and_then(|(points, by_block)| {
+                let mut blocks = others(k).map(|other| &by_block[other]);
+                let mut sum = blocks.next()?.clone();
+                blocks.for_each(|block| sum.add(block));
+                sum.moments(points)
             });
             (Fitted { part, second, moments }, held)
         });

@@ -19,6 +19,7 @@ mod rows;
 mod scaling;
 mod sections;
 
+use bank::Outputs;
 pub use bank::{Bank, Feature};
 pub use basis::Basis;
 pub use error::StageError;
@@ -77,17 +78,7 @@ impl Stage {
             outputs.read(feature, data, &scaling.inputs, rows, &mut z);
             z
         };
-        let mut ranges: Vec<[f32; 2]> =
-            bank.features.par_iter().map(|feature| range(column(feature).into_iter())).collect();
-        // The lags of an input are one quantity.
-        let mut of_input = vec![[f32::INFINITY, f32::NEG_INFINITY]; bank.inputs];
-        let delays = || bank.features.iter().enumerate().filter(|(_, feature)| feature.is_delay());
-        for (k, feature) in delays() {
-            let [lo, hi] = of_input[feature.input];
-            of_input[feature.input] = [lo.min(ranges[k][0]), hi.max(ranges[k][1])];
-        }
-        delays().for_each(|(k, feature)| ranges[k] = of_input[feature.input]);
-
+        let ranges = ranges(&bank, &outputs, data, scaling, rows);
         let known = |(feature, &range): (&Feature, &[f32; 2])| {
             // Inputs are standardised already.
             let (mut unit, mut enough) = (Unit::IDENTITY, false);
@@ -112,6 +103,19 @@ impl Stage {
             return Err(StageError::Distinct { pieces });
         }
         Ok(Self { scaling: scaling.clone(), bank, policy, known })
+    }
+
+    /// The same with ranges that hold other rows too: a refit to more rows sees all of them as they are.
+    pub(crate) fn widened(mut self, data: &Dataset, rows: &[usize]) -> Self {
+        let outputs = self.bank.run(data, &self.scaling.inputs);
+        let ranges = ranges(&self.bank, &outputs, data, &self.scaling, rows);
+        for (known, [lo, hi]) in self.known.iter_mut().zip(ranges) {
+            known.range = [known.range[0].min(lo), known.range[1].max(hi)];
+            if let [first, .., last] = known.nodes.as_mut_slice() {
+                [*first, *last] = known.range;
+            }
+        }
+        self
     }
 
     /// Lag windows of any range.
@@ -220,4 +224,28 @@ impl Stage {
         let [lo, hi] = range.map(f64::from);
         move |z| if free { z } else { z.clamp(lo, hi) }
     }
+}
+
+/// Least and greatest value of every feature at some rows; the lags of an input are one quantity.
+fn ranges(
+    bank: &Bank,
+    outputs: &Outputs,
+    data: &Dataset,
+    scaling: &Scaling,
+    rows: &[usize],
+) -> Vec<[f32; 2]> {
+    let of_feature = |feature: &Feature| {
+        let mut z = vec![0.0; rows.len()];
+        outputs.read(feature, data, &scaling.inputs, rows, &mut z);
+        range(z.into_iter())
+    };
+    let mut ranges: Vec<[f32; 2]> = bank.features.par_iter().map(of_feature).collect();
+    let mut of_input = vec![[f32::INFINITY, f32::NEG_INFINITY]; bank.inputs];
+    let delays = || bank.features.iter().enumerate().filter(|(_, feature)| feature.is_delay());
+    for (k, feature) in delays() {
+        let [lo, hi] = of_input[feature.input];
+        of_input[feature.input] = [lo.min(ranges[k][0]), hi.max(ranges[k][1])];
+    }
+    delays().for_each(|(k, feature)| ranges[k] = of_input[feature.input]);
+    ranges
 }
