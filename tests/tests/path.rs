@@ -10,6 +10,42 @@ use tha_firmware_sim::model_file::ModelFile;
 use tha_tests::{Bench, root, value};
 use tha_train::data::Source;
 
+/// Filters, maps and a linear part that goes on: fitted, analysed, evaluated and streamed like lags.
+#[test]
+fn filters_and_maps_from_data_to_the_stream() {
+    let bench = Bench::new(env!("CARGO_BIN_EXE_tests-train"), env!("CARGO_BIN_EXE_tests-simulate"));
+    bench.ok("tha-train synth --kind array --channels 4 --outputs 2 --memory 6 --samples 900 --test-samples 400 --out d -q");
+    let nrmse = |options: &str, name: &str| {
+        // With data of its own for validation, both models have the stage of all samples.
+        let shape = "--degree 2 --max-rank 2 --restarts 1 --val d/test.csv -q --json --force";
+        let fitted = bench.ok(&format!("tha-train fit d/train.csv --out {name} {options} {shape}"));
+        let fitted: serde_json::Value = serde_json::from_str(&fitted).unwrap();
+        let said = bench.ok(&format!("tha-train evaluate {name} d/test.csv --json"));
+        (value(&serde_json::from_str::<serde_json::Value>(&said).unwrap()["nrmse"]), fitted)
+    };
+    let (now, _) = nrmse("--memory 1", "now.tha");
+    for (basis, maps, range) in
+        [("levels:8", "4", "extend"), ("differences:4", "none", "clamp"), ("kautz:0.6,0.3,2", "3", "pass")]
+    {
+        let stage = format!("--basis {basis} --maps {maps} --range {range}");
+        let (full, fitted) = nrmse(&stage, "full.tha");
+        assert_eq!((&fitted["basis"], &fitted["range_policy"]), (&basis.into(), &range.into()));
+        assert!(full < 0.8 * now, "{basis}: {full}, without memory {now}");
+        let (heads, _) = nrmse(&format!("{stage} --heads 3 --subset-size 2"), "heads.tha");
+        assert!(heads < 1.0, "{basis}: {heads}");
+        let analysis = bench.ok("tha-train analyze --full full.tha --ensemble heads.tha d/test.csv --json");
+        let analysis: serde_json::Value = serde_json::from_str(&analysis).unwrap();
+        assert!(value(&analysis["identity_gap"]) < 1e-9, "{basis}: {analysis}");
+        for model in ["full.tha", "heads.tha"] {
+            let replay = bench.ok(&format!("tha-firmware-sim run {model} d/test.csv --json"));
+            assert!(replay.contains("\"bit_exact\":true") && replay.contains("\"ok\":true"), "{replay}");
+        }
+    }
+    let refused = bench.run("tha-train analyze --full now.tha --ensemble heads.tha d/test.csv");
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(2) && said.contains("--basis"), "{said}");
+}
+
 #[test]
 fn from_data_to_the_same_bits_in_c_and_rust() {
     let bench = Bench::new(env!("CARGO_BIN_EXE_tests-train"), env!("CARGO_BIN_EXE_tests-simulate"));
