@@ -3,7 +3,7 @@
 //! A trial runs a stretch of the recording twice, once clean and once with a fault, through a [`Driver`] that behaves
 //! as the firmware guide of tha-core asks for. An output is *affected* when it is missing or differs in a bit. M samples
 //! after the end of the fault the outputs must again have the bits of the clean run. Filters never forget to the bit: with them
-//! an output is affected when it differs by more than [`TOLERATED`], and the time to recover is what the model says of
+//! an output is affected when it differs by more than `TOLERATED`, and the time to recover is what the model says of
 //! how long a sample is felt. Every wrong output must carry a word
 //! of the device (a flag, a warm-up, a refusal, a failed check of the flash): a fault is *silent* when one does not.
 //! Two things can only be noticed after a while, a channel that stands still and bits that flip in flash; there the wrong

@@ -7,19 +7,18 @@
 //! the best of what was tried before.
 
 use super::canonical::Effort;
+use super::held_out::{HeldOut, follow, follow_published};
 use super::log::Log;
-use super::path::{Blocks, Fitted, Path, for_each_block, squares};
-use super::{Decay, Problem, Ridge, SolveError, SolveParams, Solver, exact, published};
+use super::path::{Blocks, Fitted, Path};
+use super::{Decay, Problem, Ridge, SolveError, SolveParams, Solver, exact};
 use crate::network::Network;
 use crate::progress::Progress;
 use crate::stage::mean_and_std;
 use serde::{Deserialize, Serialize};
 
 /// Ridges from strong to weak: how many observations of unit size weigh as much as the prior.
-const RIDGES: [f64; 16] =
+pub(super) const RIDGES: [f64; 16] =
     [1e3, 300.0, 1e2, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8];
-/// A path ends after so many ridges without a smaller error.
-const PATIENCE: usize = 2;
 /// Gamma is tried in these steps from 1, up or down, within these limits.
 const STEP: f64 = 3.0;
 const GAMMAS: (f64, f64) = (0.1, 20.0);
@@ -27,8 +26,6 @@ const GAMMAS: (f64, f64) = (0.1, 20.0);
 const SETTLED: f64 = 0.03;
 /// One that leaves more is taken if it leaves less than this part of what the best setting leaves.
 const CLEARLY: f64 = 0.95;
-/// Steps that take a network from all blocks but one to all but another: the optimum is near.
-const STEPS: usize = 2;
 /// Below this error a quadratic network is polished.
 const NEAR: f64 = 0.1;
 /// The last fit, on all rows.
@@ -158,66 +155,7 @@ pub(super) fn choose(
     }
 }
 
-/// The blocks as judges of networks that have not seen them.
-struct HeldOut<'a> {
-    blocks: &'a Blocks<'a>,
-    /// Of every output.
-    spread: &'a [f64],
-}
-
-impl HeldOut<'_> {
-    /// Settings with what their networks, one for each block, leave on it.
-    fn score(&self, settings: Settings, networks: Vec<Network>) -> Choice {
-        let squares: Vec<Vec<f64>> = networks
-            .iter()
-            .zip(&self.blocks.parts)
-            .map(|(network, (_, held))| squares(network, held))
-            .collect();
-        let blocks: Vec<f64> = (0..squares.len()).map(|k| self.relative(&[k], &squares)).collect();
-        let error = self.relative(&(0..squares.len()).collect::<Vec<_>>(), &squares);
-        Choice { settings, error, blocks, networks }
-    }
-
-    /// Relative error on the last block.
-    fn error(&self, network: &Network) -> f64 {
-        let last = self.blocks.parts.len() - 1;
-        let mut all = vec![Vec::new(); last];
-        all.push(squares(network, &self.blocks.parts[last].1));
-        self.relative(&[last], &all)
-    }
-
-    /// Root mean square error over some blocks relative to the spread of the outputs, mean over the outputs.
-    fn relative(&self, blocks: &[usize], squares: &[Vec<f64>]) -> f64 {
-        let count: usize = blocks.iter().map(|&k| self.blocks.parts[k].1.y.nrows()).sum();
-        let output = |(j, spread): (usize, &f64)| {
-            let square: f64 = blocks.iter().map(|&k| squares[k][j]).sum();
-            (square / count.max(1) as f64).sqrt() / spread
-        };
-        self.spread.iter().enumerate().map(output).sum::<f64>() / self.spread.len() as f64
-    }
-
-    /// The choice of a network that was found without the last block, polished without each of the others.
-    fn everywhere(
-        &self,
-        found: Network,
-        options: &SolveParams,
-        log: &mut Log<'_>,
-    ) -> Result<Choice, SolveError> {
-        let parts = &self.blocks.parts;
-        let mut networks = Vec::with_capacity(parts.len());
-        let options = &SolveParams { sweeps: STEPS, ..options.clone() };
-        for (fitted, _) in &parts[..parts.len() - 1] {
-            networks.push(
-                exact::polish(&fitted.part.problem(), fitted.moments.as_ref(), &found, options, log)?.0,
-            );
-        }
-        let settings = Settings { ranks: found.ranks(), gamma: 1.0, ridge: 0.0, decay: None, exact: true };
-        networks.push(found);
-        Ok(self.score(settings, networks))
-    }
-}
-
-fn least(tried: &[Choice]) -> &Choice {
+pub(super) fn least(tried: &[Choice]) -> &Choice {
     tried.iter().min_by(|a, b| a.error.total_cmp(&b.error)).expect("at least one setting was tried")
 }
 
@@ -235,65 +173,6 @@ fn simplest(tried: Vec<Choice>) -> Choice {
         .filter(level)
         .min_by(|a, b| size(a).cmp(&size(b)).then(a.error.total_cmp(&b.error)));
     simplest.unwrap_or(best)
-}
-
-/// Follows the ridges with everything else given; the best of them.
-fn follow(
-    held_out: &HeldOut<'_>,
-    settings: &Settings,
-    options: &SolveParams,
-    progress: &dyn Progress,
-) -> Result<Choice, SolveError> {
-    let ridges: &[f64] = match &options.ridge {
-        Ridge::Auto => &RIDGES,
-        Ridge::Fixed(ridge) => std::slice::from_ref(ridge),
-    };
-    let parts = &held_out.blocks.parts;
-    let mut paths = Vec::with_capacity(parts.len());
-    for (fitted, _) in parts {
-        paths.push(Path::new(fitted, parts.len(), settings, options, None)?);
-    }
-    let mut tried: Vec<Choice> = Vec::new();
-    let mut waiting = 0;
-    for &ridge in ridges {
-        for_each_block(&mut paths, |path| path.follow(ridge, &mut Log::silent()))?;
-        Log::new(progress).check()?;
-        let networks = paths.iter().map(Path::network).collect();
-        let choice = held_out.score(Settings { ridge, ..settings.clone() }, networks);
-        waiting = if tried.last().is_none_or(|best| choice.error < best.error) { 0 } else { waiting + 1 };
-        if waiting == 0 {
-            tried = vec![choice];
-        } else if waiting == PATIENCE {
-            break;
-        }
-    }
-    Ok(tried.swap_remove(0))
-}
-
-/// The same for the published solvers: of these only the direct one has a ridge to choose.
-fn follow_published(
-    held_out: &HeldOut<'_>,
-    settings: &Settings,
-    options: &SolveParams,
-    progress: &dyn Progress,
-) -> Result<Choice, SolveError> {
-    let ridges: Vec<f64> = match (options.ridge, options.solver) {
-        (Ridge::Fixed(ridge), _) => vec![ridge],
-        (Ridge::Auto, Solver::Direct) => RIDGES.iter().map(|ridge| 1e-4 * ridge).chain([0.0]).collect(),
-        (Ridge::Auto, _) => vec![0.0],
-    };
-    let mut tried = Vec::with_capacity(ridges.len());
-    for ridge in ridges {
-        let settings = Settings { ridge, ..settings.clone() };
-        let log = &mut Log::new(progress);
-        let fit = |(fitted, _): &(Fitted<'_>, _)| {
-            published(options.solver, &fitted.part.problem(), &settings, options, log)
-                .map(|(network, _)| network)
-        };
-        let networks = held_out.blocks.parts.iter().map(fit).collect::<Result<Vec<_>, _>>()?;
-        tried.push(held_out.score(settings, networks));
-    }
-    Ok(least(&tried).clone())
 }
 
 /// Fits given settings to all rows: from a network that was fitted with them to others, or along the ridges. Gives the
@@ -361,29 +240,5 @@ mod tests {
         let (clean, noisy) = (ridge(0.0), ridge(30.0));
         assert!(clean.0 <= 1e-6 && clean.1 < 1e-6, "{clean:?}");
         assert!(noisy.0 >= 10.0 && noisy.1 > 0.9, "{noisy:?}");
-    }
-
-    #[test]
-    fn every_block_is_scored_by_a_network_that_has_not_seen_it() {
-        let mut normal = Normal::new(4);
-        let x = DMatrix::from_fn(200, 5, |_, i| if i == 0 { 1.0 } else { normal.draw() });
-        let y = DMatrix::from_fn(200, 2, |t, j| x[(t, 1 + j)] * x[(t, 3)] + 0.3 * normal.draw());
-        let blocks: Vec<usize> = (0..200).map(|t| t % 4).collect();
-        let options = SolveParams { degree: 2, max_rank: 2, ..SolveParams::default() };
-        let problem = Problem { x: &x, y: &y };
-        let before = choose(&problem, &blocks, &options, &Silent).unwrap();
-        // Other outputs in block 2 change every network but the one that left it out.
-        let mut other = y.clone();
-        (0..200).filter(|t| blocks[*t] == 2).for_each(|t| other.row_mut(t).fill(5.0));
-        let ridge = Ridge::Fixed(before.settings.ridge);
-        let options = SolveParams { ridge, ..options };
-        let networks = |y: &DMatrix<f64>| {
-            let blocks = Blocks::new(&Problem { x: &x, y }, &blocks, 2);
-            let settings = Settings { ridge: 0.0, ranks: vec![2], ..before.settings.clone() };
-            let held_out = HeldOut { blocks: &blocks, spread: &[1.0, 1.0] };
-            follow(&held_out, &settings, &options, &Silent).unwrap().networks
-        };
-        let (a, b) = (networks(&y), networks(&other));
-        assert_eq!((0..4).map(|k| a[k] == b[k]).collect::<Vec<_>>(), [false, false, true, false]);
     }
 }

@@ -16,6 +16,7 @@ mod entered;
 mod error;
 mod exact;
 mod frame;
+mod held_out;
 mod jacobian;
 mod levenberg;
 mod local;
