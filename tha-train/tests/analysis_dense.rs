@@ -21,7 +21,7 @@ const SIZES: [Sizes; 4] = [
 ];
 
 fn pairs() -> impl Iterator<Item = Pair> {
-    (100..120).flat_map(|seed| SIZES.map(|sizes| random_pair(seed, sizes)))
+    (0..20).flat_map(|seed| SIZES.map(|sizes| random_pair(seed, sizes)))
 }
 
 #[test]
@@ -128,7 +128,9 @@ fn steps_realise_what_theorem_5_predicts() {
         for (head, reported) in pair.heads.iter().zip(&analysis.heads) {
             let x = head.features(&pair.x, &pair.owners);
             let (u, y) = (dense_features(&x, d), &pair.y);
-            let start = project(&mask::restrict(&pair.full, &head.subset, &pair.owners), &head.ranks);
+            let mut start = project(&mask::restrict(&pair.full, &head.subset, &pair.owners), &head.ranks);
+            // Where a bond has less than its rank, what a core can move depends on the gauge: the one that the steps start in.
+            start.balance();
             let residual = y - &u * dense_matrix(&start);
             // The best of all cores, by projection on the range of each dense local design matrix.
             let mut best: f64 = 0.0;

@@ -53,7 +53,7 @@ impl Network {
 
     /// Spreads the weight of every bond evenly over its two cores (square roots of the singular values) and gives all
     /// cores the same norm: the gauge in which a penalty on the coefficients treats all cores alike.
-    pub(crate) fn balance(&mut self) {
+    pub fn balance(&mut self) {
         self.orthogonalize_right();
         for k in 0..self.degree() - 1 {
             let core = &self.cores[k];
