@@ -31,6 +31,10 @@ fn filters_and_maps_from_data_to_the_stream() {
         let (full, fitted) = nrmse(&stage, "full.tha");
         assert_eq!((&fitted["basis"], &fitted["range_policy"]), (&basis.into(), &range.into()));
         assert!(full < 0.8 * now, "{basis}: {full}, without memory {now}");
+        let file = ModelFile::read(&bench.path("full.tha")).unwrap();
+        assert_eq!(value(&fitted["macs_per_sample"]) as usize, file.model().macs(), "as the device counts");
+        let shown = bench.ok("tha-train inspect full.tha");
+        assert!(shown.contains("settled from sample"), "{shown}");
         let (heads, _) = nrmse(&format!("{stage} --heads 3 --subset-size 2"), "heads.tha");
         assert!(heads < 1.0, "{basis}: {heads}");
         let analysis = bench.ok("tha-train analyze --full full.tha --ensemble heads.tha d/test.csv --json");

@@ -132,9 +132,20 @@ impl Model {
         self.spec.outputs.iter().map(|channel| channel.name.clone()).collect()
     }
 
-    /// Coefficients in all heads; also the multiply-accumulates per sample, the sum of r_{k-1} q r_k.
+    /// Coefficients in all heads, the sum of r_{k-1} q r_k.
     pub fn parameters(&self) -> usize {
         self.trains.iter().map(Network::parameters).sum()
+    }
+
+    /// Multiply-accumulates of the heads per sample: their coefficients, but of a mapped feature the two rows beside its value.
+    pub fn macs(&self) -> usize {
+        let features = &self.spec.stage.features;
+        let read = |head: &Head| match head.features.is_empty() {
+            true => head.cores[0].q,
+            false => 1 + head.features.iter().map(|&k| features[k].rows().min(2)).sum::<usize>(),
+        };
+        let sums = |head: &Head| head.cores.iter().map(|core| core.left * core.right).sum::<usize>();
+        self.spec.heads.iter().map(|head| sums(head) * read(head)).sum()
     }
 
     /// Predicts the outputs at the given rows, physical units, N x l. The data must have been read with

@@ -234,7 +234,7 @@ fn page(candidates: &[Candidate], best: usize, data: &Dataset) -> String {
             heads: candidate.model.spec().heads.len(),
             nrmse: candidate.test,
             bytes: candidate.bytes.len(),
-            macs: candidate.model.parameters(),
+            macs: candidate.model.macs(),
         })
         .collect();
     report::html(&report::Report {

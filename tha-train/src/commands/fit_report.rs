@@ -91,7 +91,7 @@ impl<'a> Report<'a> {
             range_policy: args.range_name(),
             parameters: outcome.model.parameters(),
             flash_bytes,
-            macs_per_sample: outcome.model.parameters(),
+            macs_per_sample: outcome.model.macs(),
             seconds: start.elapsed().as_secs_f64(),
             peak_rss_mb: host::peak_rss_mb(),
             ensemble: outcome.ensemble.as_ref(),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::PathBuf;
 use tha_cli::{Speech, count, figure, result, table};
-use tha_core::build::{Head, ModelSpec};
+use tha_core::build::{Filter, Head, ModelSpec};
 use tha_core::{Capacities, NonFinitePolicy, RangePolicy};
 use tha_train::model::Model;
 
@@ -78,7 +78,8 @@ fn object(model: &Model, bytes: &[u8]) -> Value {
         "parameters": model.parameters(),
         "flash_bytes": bytes.len(),
         "capacities": { "inputs": state_inputs, "history": history, "scratch": scratch },
-        "macs_per_sample": model.parameters(),
+        "stage": stage(spec),
+        "macs_per_sample": model.macs(),
         "coverage": coverage(spec),
         "provenance": {
             "tool": spec.provenance.tool,
@@ -87,6 +88,50 @@ fn object(model: &Model, bytes: &[u8]) -> Value {
             "note": spec.provenance.note,
         },
     })
+}
+
+/// Time constants of the averages and poles of the resonators in front of the heads, each once.
+fn filters(spec: &ModelSpec) -> (Vec<f64>, Vec<[f32; 2]>) {
+    let (mut averages, mut poles) = (Vec::new(), Vec::new());
+    for section in &spec.stage.sections {
+        match section.filter {
+            Filter::Average { alpha } => averages.push(-(-f64::from(alpha)).ln_1p().recip()),
+            Filter::Resonator(resonator) => poles.push(resonator.pole),
+        }
+    }
+    averages.sort_by(f64::total_cmp);
+    averages.dedup();
+    poles.dedup();
+    (averages, poles)
+}
+
+fn stage(spec: &ModelSpec) -> Value {
+    let (averages, poles) = filters(spec);
+    let mapped = spec.stage.features.iter().filter(|feature| !feature.nodes.is_empty()).count();
+    json!({
+        "time_constants": averages,
+        "poles": poles,
+        "features": spec.stage.features.len(),
+        "mapped": mapped,
+        "settled": spec.settled(),
+    })
+}
+
+/// Filters and maps in a line; nothing where the model sees lags.
+fn stage_in_words(spec: &ModelSpec) -> String {
+    if spec.stage.features.is_empty() {
+        return String::new();
+    }
+    let (averages, poles) = filters(spec);
+    let averages: Vec<String> = averages.iter().map(|tau| format!("{tau:.0}")).collect();
+    let mut parts = Vec::new();
+    if !averages.is_empty() {
+        parts.push(format!("averages with time constants {} samples", averages.join(" ")));
+    }
+    parts.extend(poles.iter().map(|[re, im]| format!("resonators at {re} + {im}i")));
+    let mapped = spec.stage.features.iter().filter(|feature| !feature.nodes.is_empty()).count();
+    parts.push(format!("{}, {mapped} of them mapped", count(spec.stage.features.len(), "feature")));
+    format!("{}; settled from sample {} on\n\n", parts.join("; "), spec.settled())
 }
 
 /// How often each input and each pair of inputs is represented: the number of heads that see them.
@@ -118,11 +163,12 @@ fn words(model: &Model, bytes: &[u8]) -> String {
         count(spec.heads.len(), "head"),
         model.parameters(),
         bytes.len(),
-        model.parameters(),
+        model.macs(),
         needs.inputs,
         needs.history,
         needs.scratch,
     );
+    text += &stage_in_words(spec);
     let row = |name: &String, figures: &[f32]| {
         std::iter::once(name.clone()).chain(figures.iter().map(|&v| figure(v.into()))).collect()
     };

@@ -97,7 +97,7 @@ pub(super) fn prediction(page: &mut Page, report: &Report<'_>, parts: &Compariso
 
 /// Tiles on top.
 pub(super) fn summary(page: &mut Page, report: &Report<'_>, parts: &Comparison) {
-    let macs = report.model.parameters();
+    let macs = report.model.macs();
     let metrics = &parts.metrics;
     let nrmse = match metrics.without_nrmse.len() {
         0 => "NRMSE, mean over outputs".to_owned(),

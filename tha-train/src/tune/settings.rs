@@ -94,7 +94,7 @@ impl Settings {
             nrmse: outcome.validation.nrmse,
             relative_residual: outcome.validation.relative_residual,
             flash_bytes: bytes.len(),
-            macs_per_sample: outcome.model.parameters(),
+            macs_per_sample: outcome.model.macs(),
             heads: outcome.heads.len(),
             ranks: (0..self.degree - 1).map(largest).collect(),
         })

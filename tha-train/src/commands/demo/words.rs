@@ -47,7 +47,7 @@ impl From<&Candidate> for Line {
             from_full: candidate.analysis.as_ref().map(|analysis| analysis.error),
             truncated_from_full: candidate.analysis.as_ref().map(|analysis| analysis.bias),
             flash_bytes: candidate.bytes.len(),
-            macs_per_sample: candidate.model.parameters(),
+            macs_per_sample: candidate.model.macs(),
             seconds: candidate.seconds,
         }
     }
