@@ -141,11 +141,6 @@ impl Stage {
         &self.scaling
     }
 
-    /// What happens outside of the training range.
-    pub fn policy(&self) -> RangePolicy {
-        self.policy
-    }
-
     /// Least and greatest value of a feature on the training rows.
     pub fn range(&self, feature: usize) -> [f32; 2] {
         self.known[feature].range
