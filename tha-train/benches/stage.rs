@@ -74,7 +74,7 @@ fn measure(folder: &Path, setting: &str, skip: usize) -> Option<()> {
         max_rank: rank.parse().expect("a rank"),
         ..SolveParams::default()
     };
-    let linear = samples.linear_part();
+    let linear = samples.linear_part(&(0..train.inputs.len()).collect::<Vec<_>>());
     let all: Vec<usize> = (0..train.outputs.len()).collect();
     let inputs: Vec<usize> = (0..train.inputs.len()).collect();
     let each: Vec<Vec<usize>> = all.iter().map(|&output| vec![output]).collect();

@@ -38,6 +38,8 @@
 #[doc(hidden)]
 pub mod analysis;
 #[doc(hidden)]
+pub mod auto;
+#[doc(hidden)]
 pub mod bound;
 mod checkpoint;
 #[doc(hidden)]
@@ -74,6 +76,7 @@ pub mod synth;
 pub mod tune;
 
 pub use analysis::{Analysis, AnalysisError, AnalysisParams, Pair, analyze};
+pub use auto::{AutoOutcome, AutoParams};
 pub use data::{Columns, DataError, Dataset, Record, Source};
 pub use ensemble::{Combine, Strategy, Summary};
 pub use export::{SourceFile, c as export_c, rust as export_rust};

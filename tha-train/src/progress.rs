@@ -1,5 +1,6 @@
 //! What a fit or a search says while it works, and how it is asked to stop.
 
+use crate::auto::Setting;
 use crate::fit::FitError;
 use crate::solve::Step;
 use crate::tune::{Figures, Settings};
@@ -78,6 +79,15 @@ pub enum Event<'a> {
         /// What the fit gave.
         result: Result<&'a Figures, &'a FitError>,
     },
+    /// An automatic fit has tried a setting.
+    Tried {
+        /// How many are done now.
+        done: usize,
+        /// What was tried.
+        setting: &'a Setting,
+        /// Its error on blocks.
+        error: f64,
+    },
     /// Something that the user should know.
     Warning(String),
 }
@@ -107,6 +117,7 @@ impl fmt::Display for Event<'_> {
                     Err(error) => write!(f, "{error}"),
                 }
             }
+            Self::Tried { done, setting, error } => write!(f, "setting {done}: {setting}: {error:.4} on blocks"),
             Self::Warning(text) => write!(f, "{text}"),
         }
     }

@@ -35,6 +35,13 @@ impl Products {
         self.square += truth.norm_squared();
     }
 
+    /// Adds what other rows gave.
+    pub fn add_products(&mut self, other: &Self) {
+        self.gram += &other.gram;
+        self.truth += &other.truth;
+        self.square += other.square;
+    }
+
     /// ||Y - sum w_k Yhat_k||^2.
     #[must_use]
     pub fn loss(&self, weights: &DVector<f64>) -> f64 {

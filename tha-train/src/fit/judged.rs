@@ -72,8 +72,9 @@ impl Choice {
         residual: &[f64],
         note: String,
     ) -> Model {
+        let all: Vec<usize> = (0..data.inputs.len()).collect();
         let linear = (options.range == RangePolicy::Extend)
-            .then(|| self.stage.clone().rows(data, self.rows.clone()).linear_part());
+            .then(|| self.stage.clone().rows(data, self.rows.clone()).linear_part(&all));
         let frame = Frame {
             data,
             rows: &self.rows,

@@ -5,6 +5,7 @@
 //! The other solvers are for comparison: MVMALS and ALS as published, and direct least squares over all monomials, cut to the
 //! cap. Everything is deterministic: the same problem, options and seed give the same bits for any number of threads.
 
+mod along;
 mod als;
 mod around;
 mod canonical;
@@ -32,6 +33,7 @@ mod rows;
 mod search;
 mod subspaces;
 
+pub(crate) use along::{Course, Last, along};
 pub use choose::{Choice, Settings};
 pub use error::SolveError;
 pub(crate) use levenberg::EXPLICIT;

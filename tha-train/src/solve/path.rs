@@ -84,6 +84,11 @@ impl<'a> Fitted<'a> {
         Self { second: second(&part), part, moments: None }
     }
 
+    /// X^T X.
+    pub(super) fn second(&self) -> &DMatrix<f64> {
+        &self.second
+    }
+
     /// All rows of a problem, or the moments that stand for them.
     pub(super) fn all(problem: &Problem<'a>, degree: usize) -> Self {
         let mut fitted = Self::rows(problem);

@@ -22,17 +22,18 @@ const BLOCK: usize = 1024;
 impl Staged<'_> {
     /// The linear part W of `extend`, fitted to these rows: one row for each feature of the bank, one column for each output,
     /// in the units of the features and of standardised outputs.
-    pub fn linear_part(&self) -> DMatrix<f64> {
+    pub fn linear_part(&self, inputs: &[usize]) -> DMatrix<f64> {
         let known = &self.stage().known;
-        let (features, outputs) = (known.len(), self.y.ncols());
+        let used: Vec<usize> = self.stage().features_of(inputs).collect();
+        let (features, outputs) = (used.len(), self.y.ncols());
         let mut gram = DMatrix::zeros(features + 1, features + 1);
         let mut truth = DMatrix::zeros(features + 1, outputs);
         for (block, rows) in self.rows.chunks(BLOCK).enumerate() {
             let mut z = DMatrix::from_element(rows.len(), features + 1, 1.0);
-            for (k, known) in known.iter().enumerate() {
+            for (k, &feature) in used.iter().enumerate() {
                 let mut column = z.column_mut(k + 1);
-                self.read(k, rows, column.as_mut_slice());
-                column.apply(|z| *z = known.unit.apply(*z));
+                self.read(feature, rows, column.as_mut_slice());
+                column.apply(|z| *z = known[feature].unit.apply(*z));
             }
             let y = self.y.rows(block * BLOCK, rows.len()).into_owned();
             add_gram_lower(view_mut(&mut gram), view(&z));
@@ -41,8 +42,10 @@ impl Staged<'_> {
         (1..=features).for_each(|k| gram[(k, k)] += RIDGE);
         cholesky_in_place(&mut gram);
         cholesky_solve(&gram, &mut truth);
-        let mut part = truth.rows(1, features).into_owned();
-        part.row_iter_mut().zip(known).for_each(|(mut row, known)| row *= known.unit.gain);
+        let mut part = DMatrix::zeros(known.len(), outputs);
+        for (k, &feature) in used.iter().enumerate() {
+            part.set_row(feature, &(truth.row(k + 1) * known[feature].unit.gain));
+        }
         part
     }
 
@@ -104,7 +107,7 @@ mod tests {
             data.y[0][row] = truth(&data, row);
         }
         let rows = data.scored_rows(stage.bank.history() + 1);
-        let part = stage.clone().rows(&data, rows.clone()).linear_part();
+        let part = stage.clone().rows(&data, rows.clone()).linear_part(&[0, 1]);
         let scale = f64::from(stage.scaling.outputs[0].scale);
         let inside = stage.clone().rows(&data, rows).extension(&part);
         assert!(inside.iter().all(|v| *v == 0.0));

@@ -18,6 +18,7 @@ mod resonances;
 mod rows;
 mod scaling;
 mod sections;
+mod union;
 
 use bank::Outputs;
 pub use bank::{Bank, Feature};
@@ -26,6 +27,7 @@ pub use error::StageError;
 pub use resonances::resonances;
 pub use rows::{Staged, Subset};
 pub(crate) use scaling::root_mean_square;
+pub(crate) use union::Union;
 pub use scaling::{InputMap, OutputMap, Scaling, eating_offset, mean_and_std};
 
 use crate::data::Dataset;

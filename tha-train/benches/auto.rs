@@ -1,0 +1,75 @@
+//! The automatic fit on recordings: `cargo bench -p tha-train --bench auto -- DIR [--minutes T] [--verbose] [NAME ...]`, DIR holding
+//! NAME/train.csv and NAME/test.csv. The test file is read once, at the end, for the last column.
+
+use std::path::Path;
+use std::time::Instant;
+use tha_train::data::{Columns, Dataset, Source};
+use tha_train::{AutoParams, Event, Progress};
+
+struct Watch(bool, Instant);
+
+impl Progress for Watch {
+    fn report(&self, event: &Event<'_>) {
+        if self.0 {
+            eprintln!("{:6.1} {event}", self.1.elapsed().as_secs_f64());
+        }
+    }
+}
+
+fn read(path: &Path) -> Dataset {
+    let columns = Columns::Patterns { inputs: vec!["u*".into()], outputs: vec!["y*".into()] };
+    Source::from_path(path).expect("a file").read(&columns).expect("data")
+}
+
+fn main() {
+    let mut minutes = 3.0;
+    let (mut verbose, mut single) = (false, false);
+    let (mut folder, mut names) = (None, Vec::new());
+    let mut args = std::env::args().skip(1).filter(|arg| arg != "--bench");
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--minutes" => minutes = args.next().and_then(|text| text.parse().ok()).expect("minutes"),
+            "--verbose" => verbose = true,
+            "--single" => single = true,
+            _ if folder.is_none() => folder = Some(arg),
+            _ => names.push(arg),
+        }
+    }
+    let Some(folder) = folder else {
+        println!("no folder with recordings was given: nothing to measure");
+        return;
+    };
+    let folder = Path::new(&folder);
+    if names.is_empty() {
+        let entries = std::fs::read_dir(folder).expect("a folder");
+        names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+        names.sort();
+    }
+    println!("| recording | tried | heads | flash | MACs | linear | blocks, nested | test | s |");
+    println!("|---|---|---|---|---|---|---|---|---|");
+    for name in names {
+        let start = Instant::now();
+        let train = read(&folder.join(&name).join("train.csv"));
+        let params = AutoParams::new().minutes(minutes).single(single);
+        let made = params.fit(&train, &Watch(verbose, start)).expect("a fit");
+        let seconds = start.elapsed().as_secs_f64();
+        if verbose {
+            for head in &made.heads {
+                eprintln!("{:?} {:.2?} ridge {} {}", head.outputs, head.weights, head.ridge, head.setting);
+            }
+            eprintln!("{:?}", made.model.spec().range);
+        }
+        let linear = made.linear.as_ref().map_or(f64::NAN, |linear| linear.error);
+        let bytes = made.model.to_bytes().expect("a file").len();
+        let test = made.model.evaluate(&read(&folder.join(&name).join("test.csv")));
+        println!(
+            "| {name} | {} | {} | {bytes} | {} | {linear:.3} | {:.3} ± {:.3} | {:.4} | {seconds:.0} |",
+            made.tried.len(),
+            made.heads.len(),
+            made.model.macs(),
+            made.nested.error,
+            made.nested.standard_error,
+            test.nrmse,
+        );
+    }
+}

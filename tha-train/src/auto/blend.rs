@@ -1,0 +1,228 @@
+//! Tensor Head Averaging over what was tried: heads that differ in their filters, maps, networks and inputs, with convex weights
+//! from their predictions for rows they have not seen (Algorithm 1).
+//!
+//! Weights from few blocks are noisy, so the way of combining is itself judged on blocks, with weights from the other blocks:
+//! the best setting alone, the best settings, or these and heads on subsets of the inputs; weights shared by the outputs or
+//! not. One head alone is taken only where it is clearly better: averages hedge.
+
+use super::trial::{Ground, Trial};
+use crate::ensemble::weights::{Products, average};
+use nalgebra::{DMatrix, DVector};
+
+/// Settings on all inputs that take part.
+const SETTINGS: usize = 8;
+/// Heads with less weight go.
+const LEAST: f64 = 0.04;
+/// One head alone must be better than the best average by this factor.
+const CLEARLY: f64 = 1.03;
+/// The linear part goes on outside of the range unless that is worse by this factor.
+const WORSE: f64 = 1.02;
+
+/// A head of a blend.
+#[derive(Clone, Debug)]
+pub(super) struct Member {
+    /// The number of its trial.
+    pub(super) trial: usize,
+    /// For each output, the number of its ridge and its weight.
+    pub(super) ridges: Vec<usize>,
+    pub(super) weights: Vec<f64>,
+}
+
+/// What is delivered.
+#[derive(Clone, Debug)]
+pub(super) struct Blend {
+    /// The linear part goes on outside of the training range.
+    pub(super) extend: bool,
+    pub(super) members: Vec<Member>,
+}
+
+/// Which trials may take part, and how.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Way {
+    /// Whatever is best on blocks.
+    Best,
+    /// One setting alone, the simplest that is level with the best.
+    Single,
+    /// A linear model of lags alone.
+    Linear,
+}
+
+/// Decides everything on the given blocks alone.
+pub(super) fn blend(
+    ground: &Ground<'_>,
+    trials: &[Trial],
+    blocks: &[usize],
+    way: Way,
+    fits: &dyn Fn(&Blend) -> bool,
+) -> Option<Blend> {
+    let usable = |k: &usize| match way {
+        Way::Linear => trials[*k].setting.is_plain(),
+        _ => true,
+    };
+    let whole = |k: &usize| trials[*k].setting.inputs.is_none();
+    let alone = |k: usize, extend: bool| {
+        let ridges = trials[k].best_ridges(ground, extend, blocks);
+        Blend { extend, members: vec![Member { trial: k, weights: vec![1.0; ridges.len()], ridges }] }
+    };
+    let fitting = |extend: bool| {
+        (0..trials.len()).filter(usable).filter(whole).filter(move |&k| fits(&alone(k, extend)))
+    };
+    let ranked = |extend: bool| {
+        let error = |k: usize| trials[k].error(ground, extend, blocks);
+        let mut ranked: Vec<(f64, usize)> = fitting(extend).map(|k| (error(k), k)).collect();
+        ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
+        ranked
+    };
+    let (clamped, extended) = (ranked(false), ranked(true));
+    let extend = extended.first()?.0 <= WORSE * clamped.first()?.0;
+    let ranked = if extend { extended } else { clamped };
+    let best = ranked[0];
+    if way != Way::Best {
+        return Some(alone(simplest(ground, trials, &ranked, extend, blocks), extend));
+    }
+    let mut pool: Vec<usize> = Vec::new();
+    let kind = |k: usize| {
+        let setting = &trials[k].setting;
+        (setting.basis, setting.degree, setting.maps.is_some())
+    };
+    for &(_, k) in &ranked {
+        if pool.len() < SETTINGS && pool.iter().all(|&other| kind(other) != kind(k)) {
+            pool.push(k);
+        }
+    }
+    let settings = pool.len();
+    pool.extend((0..trials.len()).filter(|k| !whole(k)));
+    let ridges: Vec<Vec<usize>> =
+        pool.iter().map(|&k| trials[k].best_ridges(ground, extend, blocks)).collect();
+    let judge = Judge::new(ground, trials, &pool, &ridges, extend, blocks);
+    let mut ways: Vec<(usize, bool)> =
+        [settings, pool.len()].into_iter().flat_map(|count| [(count, true), (count, false)]).collect();
+    ways.dedup();
+    let scores: Vec<f64> = ways.iter().map(|&(count, shared)| judge.nested(count, shared)).collect();
+    let chosen = (0..ways.len()).min_by(|&a, &b| scores[a].total_cmp(&scores[b]))?;
+    if scores[chosen] > CLEARLY * best.0 {
+        return Some(alone(best.1, extend));
+    }
+    let (count, shared) = ways[chosen];
+    // What is too large loses its least heads until it fits.
+    let mut kept: Vec<usize> = (0..count).collect();
+    loop {
+        let weights = judge.weights(&kept, shared, blocks);
+        let member = |(at, &k): (usize, &usize)| Member {
+            trial: pool[k],
+            ridges: ridges[k].clone(),
+            weights: weights.iter().map(|of_output| of_output[at]).collect(),
+        };
+        let mut members: Vec<Member> = kept.iter().enumerate().map(member).collect();
+        members.retain(|member| member.weights.iter().any(|weight| *weight > 0.0));
+        let made = Blend { extend, members };
+        if fits(&made) || kept.len() <= 1 {
+            return Some(if fits(&made) { made } else { alone(best.1, extend) });
+        }
+        let total = |at: usize| weights.iter().map(|of_output| of_output[at]).sum::<f64>();
+        let least = (0..kept.len()).min_by(|&a, &b| total(a).total_cmp(&total(b)))?;
+        kept.remove(least);
+    }
+}
+
+/// The simplest setting within one standard error of the best, and not worse by more than two per cent.
+fn simplest(ground: &Ground<'_>, trials: &[Trial], ranked: &[(f64, usize)], extend: bool, blocks: &[usize]) -> usize {
+    let by_block = |k: usize| -> Vec<f64> {
+        let ridges = trials[k].best_ridges(ground, extend, blocks);
+        blocks.iter().map(|&block| trials[k].error_with(ground, extend, &[block], &ridges)).collect()
+    };
+    let (least, best) = ranked[0];
+    let of_best = by_block(best);
+    let level = |&&(error, k): &&(f64, usize)| {
+        let differences: Vec<f64> = by_block(k).iter().zip(&of_best).map(|(a, b)| a - b).collect();
+        let (mean, error_of_mean) = mean_and_error(&differences);
+        error <= 1.02 * least && mean <= error_of_mean
+    };
+    let simple = |k: usize| trials[k].setting.cost();
+    ranked
+        .iter()
+        .filter(level)
+        .min_by(|a, b| simple(a.1).total_cmp(&simple(b.1)).then(a.0.total_cmp(&b.0)))
+        .map_or(best, |found| found.1)
+}
+
+/// Mean, and its standard error.
+pub(super) fn mean_and_error(values: &[f64]) -> (f64, f64) {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count.max(1.0);
+    let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
+    (mean, (variance / count.max(1.0)).sqrt())
+}
+
+/// Inner products of the predictions of a pool, for every block and output.
+struct Judge<'a> {
+    ground: &'a Ground<'a>,
+    blocks: &'a [usize],
+    /// By block of the ground, then by output.
+    products: Vec<Vec<Products>>,
+}
+
+impl<'a> Judge<'a> {
+    fn new(
+        ground: &'a Ground<'a>,
+        trials: &[Trial],
+        pool: &[usize],
+        ridges: &[Vec<usize>],
+        extend: bool,
+        blocks: &'a [usize],
+    ) -> Self {
+        let outputs = ground.y.ncols();
+        let of_block = |block: usize| {
+            let rows: Vec<usize> = (0..ground.rows.len()).filter(|&t| ground.blocks[t] == block).collect();
+            let of_output = |j: usize| {
+                let mut products = Products::new(pool.len());
+                if blocks.contains(&block) {
+                    let predictions = DMatrix::from_fn(rows.len(), pool.len(), |i, k| {
+                        trials[pool[k]].value(ridges[k][j], extend, rows[i], j)
+                    });
+                    products.add(&predictions, &DVector::from_fn(rows.len(), |i, _| ground.y[(rows[i], j)]));
+                }
+                products
+            };
+            (0..outputs).map(of_output).collect()
+        };
+        Self { ground, blocks, products: (0..ground.count).map(of_block).collect() }
+    }
+
+    /// Convex weights of some heads of the pool from some blocks, for each output.
+    fn weights(&self, heads: &[usize], shared: bool, blocks: &[usize]) -> Vec<DVector<f64>> {
+        let outputs = self.ground.y.ncols();
+        let sum = |outputs: &[usize]| {
+            let mut sum = Products::new(heads.len());
+            for (&block, &j) in blocks.iter().flat_map(|block| outputs.iter().map(move |j| (block, j))) {
+                sum.add_products(&self.products[block][j].select(heads));
+            }
+            let mut weights = average(&sum);
+            weights.iter_mut().filter(|weight| **weight < LEAST).for_each(|weight| *weight = 0.0);
+            let total = weights.sum();
+            weights / total
+        };
+        if shared {
+            return vec![sum(&(0..outputs).collect::<Vec<_>>()); outputs];
+        }
+        (0..outputs).map(|j| sum(&[j])).collect()
+    }
+
+    /// The error of the first heads on every block, with weights from the others.
+    fn nested(&self, count: usize, shared: bool) -> f64 {
+        let heads: Vec<usize> = (0..count).collect();
+        let outputs = self.ground.y.ncols();
+        let (mut squares, mut rows) = (vec![0.0; outputs], 0);
+        for &block in self.blocks {
+            let others: Vec<usize> =
+                self.blocks.iter().copied().filter(|&b| b != block || self.blocks.len() == 1).collect();
+            let weights = self.weights(&heads, shared, &others);
+            rows += self.ground.blocks.iter().filter(|&&b| b == block).count();
+            for (j, square) in squares.iter_mut().enumerate() {
+                *square += self.products[block][j].select(&heads).loss(&weights[j]);
+            }
+        }
+        let root = |(square, spread): (&f64, &f64)| (square / rows.max(1) as f64).sqrt() / spread;
+        squares.iter().zip(&self.ground.spread).map(root).sum::<f64>() / outputs.max(1) as f64
+    }
+}

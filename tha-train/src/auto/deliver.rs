@@ -1,0 +1,170 @@
+//! From a blend to a model: every head is fitted to all rows, and one bank of filters serves them all.
+
+use super::blend::{Blend, Member};
+use super::setting::Setting;
+use super::trial::{Ground, Trial};
+use crate::fit::FitError;
+use crate::model::{Frame, HeadPart, Model};
+use crate::network::{Features, Network};
+use crate::progress::{OnlyStop, Progress};
+use crate::solve::{Last, Problem, along};
+use crate::stage::{Staged, Union};
+use nalgebra::DMatrix;
+use std::ops::Range;
+use tha_core::RangePolicy;
+
+/// A head of the delivered model.
+#[derive(Clone, Debug)]
+pub struct Delivered {
+    /// What it is.
+    pub setting: Setting,
+    /// The outputs it serves.
+    pub outputs: Range<usize>,
+    /// Its weight in each of them.
+    pub weights: Vec<f64>,
+    /// Its ridge.
+    pub ridge: f64,
+    /// Its inner ranks.
+    pub ranks: Vec<usize>,
+    /// ||Y - Yhat|| / ||Y|| of its outputs on the rows it was fitted to, standardised.
+    pub train_residual: f64,
+}
+
+/// The heads of a member: output by output where each has a network of its own.
+fn heads(member: &Member, setting: &Setting) -> Vec<(Range<usize>, usize, Vec<f64>)> {
+    let outputs = member.weights.len();
+    if setting.separate || setting.degree == 1 {
+        let used = (0..outputs).filter(|&j| member.weights[j] > 0.0);
+        return used.map(|j| (j..j + 1, member.ridges[j], vec![member.weights[j]])).collect();
+    }
+    vec![(0..outputs, member.ridges[0], member.weights.clone())]
+}
+
+/// Bytes of the file and multiply-accumulates per sample, at most.
+pub(super) fn size(blend: &Blend, trials: &[Trial], inputs: usize) -> (usize, usize) {
+    let outputs = blend.members.first().map_or(0, |member| member.weights.len());
+    let (mut bytes, mut macs) = (1024 + 64 * (inputs + outputs), 0);
+    let mut banks: Vec<(String, Option<usize>)> = Vec::new();
+    for member in &blend.members {
+        let setting = &trials[member.trial].setting;
+        let seen = setting.inputs.as_ref().map_or(inputs, Vec::len);
+        let features = seen * setting.basis.features();
+        let rows = setting.maps.map_or(1, |pieces| pieces + 3);
+        for (served, _, _) in heads(member, setting) {
+            let bonds: Vec<usize> = std::iter::once(served.len())
+                .chain(std::iter::repeat_n(setting.rank, setting.degree - 1))
+                .chain([1])
+                .collect();
+            let sums: usize = bonds.windows(2).map(|pair| pair[0] * pair[1]).sum();
+            bytes += 4 * sums * (1 + features * rows) + 2 * features + 64;
+            macs += sums * (1 + features * rows.min(2));
+        }
+        let bank = (setting.basis.to_string(), setting.maps);
+        if !banks.contains(&bank) {
+            let all = inputs * setting.basis.features();
+            bytes += all * (24 + 4 * rows + if blend.extend { 4 * outputs } else { 0 }) + 48 * inputs;
+            banks.push(bank);
+        }
+    }
+    (bytes, macs)
+}
+
+/// Fits the heads of a blend to all rows and makes a model of them.
+pub(super) fn deliver(
+    ground: &Ground<'_>,
+    trials: &[Trial],
+    blend: &Blend,
+    (residual, note): (&[f64], String),
+    progress: &dyn Progress,
+) -> Result<(Model, Vec<Delivered>, Vec<usize>), FitError> {
+    let (data, outputs) = (ground.data, ground.y.ncols());
+    let settled = blend
+        .members
+        .iter()
+        .map(|member| trials[member.trial].setting.basis.bank(1).map(|bank| bank.history() + 1))
+        .collect::<Result<Vec<_>, _>>()?;
+    let rows = data.scored_rows(settled.into_iter().max().unwrap_or(1));
+    let mut union = Union::new(outputs);
+    let mut made = Vec::new();
+    for member in &blend.members {
+        let trial = &trials[member.trial];
+        let setting = &trial.setting;
+        let inputs = setting.seen(data);
+        let staged = ground.staged(setting, rows.clone())?;
+        let used = union.add(staged.stage(), &inputs);
+        if blend.extend {
+            union.extend(staged.stage(), &inputs, &used, &staged.linear_part(&inputs), &member.weights);
+        }
+        for (served, ridge, weights) in heads(member, setting) {
+            let (network, train_residual) =
+                refit(ground, setting, &staged, &inputs, served.clone(), &trial.ridges[..=ridge], progress)?;
+            let (ridge, ranks) = (trial.ridges[ridge], network.ranks());
+            let mut network = network;
+            network.balance();
+            let network = staged.stage().deliver(&network, &inputs);
+            let (setting, outputs) = (setting.clone(), served);
+            let head = Delivered { setting, outputs, weights, ridge, ranks, train_residual };
+            made.push((head, inputs.clone(), used.clone(), network));
+        }
+    }
+    let placed: Vec<(Vec<usize>, Network)> =
+        made.iter().map(|(_, _, used, network)| union.place(used, network)).collect();
+    let parts: Vec<HeadPart<'_>> = made
+        .iter()
+        .zip(&placed)
+        .map(|((head, inputs, ..), (features, network))| HeadPart {
+            inputs: inputs.clone(),
+            outputs: head.outputs.clone(),
+            weights: head.weights.clone(),
+            features: features.clone(),
+            train: network,
+        })
+        .collect();
+    let frame = Frame {
+        data,
+        rows: &rows,
+        scaling: &ground.scaling,
+        residual,
+        memory: union.memory(),
+        stage: union.spec(blend.extend),
+        range: if blend.extend { RangePolicy::Extend } else { RangePolicy::Clamp },
+        seed: ground.seed,
+        note,
+    };
+    let model = frame.model(&parts);
+    Ok((model, made.into_iter().map(|(head, ..)| head).collect(), rows))
+}
+
+/// Fits a head along the ridges: on the rows that settings were compared on, then on all.
+fn refit(
+    ground: &Ground<'_>,
+    setting: &Setting,
+    staged: &Staged<'_>,
+    inputs: &[usize],
+    outputs: Range<usize>,
+    ridges: &[f64],
+    progress: &dyn Progress,
+) -> Result<(Network, f64), FitError> {
+    let fit = |staged: &Staged<'_>, ridges: &[f64], from: Option<&Network>| -> Result<Network, FitError> {
+        let x = staged.of_inputs(inputs);
+        let y: DMatrix<f64> = staged.y.columns_range(outputs.clone()).into_owned();
+        let mut last = None;
+        let visit = |_, _, network| last = Some(network);
+        let course = ground.course(setting, ridges);
+        along(&Problem { x: &x, y: &y }, &course, Some(Last { from }), &OnlyStop(progress), visit)?;
+        last.ok_or(FitError::Stopped)
+    };
+    let few = staged.rows.len() < 2 * ground.rows.len();
+    let network = if few {
+        fit(staged, ridges, None)?
+    } else {
+        let near = fit(&staged.at(ground.rows.clone()), ridges, None)?;
+        fit(staged, &ridges[ridges.len() - 1..], Some(&near))?
+    };
+    let x = staged.of_inputs(inputs);
+    let truth = staged.y.columns_range(outputs);
+    let error = network.evaluate(&x) - truth;
+    debug_assert_eq!(x.nrows(), error.nrows());
+    let residual = error.norm() / truth.norm().max(f64::MIN_POSITIVE);
+    Ok((network, residual))
+}

@@ -1,0 +1,272 @@
+//! The automatic fit: filters, maps, network and heads by themselves.
+//!
+//! ```text
+//! settings -> short fits without each block -> predictions for rows not seen -> weights -> fits to all rows -> model
+//!  search      trial                                                             blend      deliver
+//! ```
+//!
+//! Everything is decided on blocks: whole records where there are several, else five contiguous parts. What is reported comes
+//! from the same decisions made without a block, judged on it.
+
+mod blend;
+mod deliver;
+mod search;
+mod setting;
+mod trial;
+
+pub use deliver::Delivered;
+pub use setting::Setting;
+
+use crate::data::{DataError, Dataset};
+use crate::fit::{FitError, setters};
+use crate::metrics::Metrics;
+use crate::model::Model;
+use crate::progress::{Progress, Silent};
+use blend::{Blend, Way, blend, mean_and_error};
+use nalgebra::DMatrix;
+use search::{Effort, Search};
+use serde::Serialize;
+use std::time::{Duration, Instant};
+use trial::{Ground, Trial};
+
+/// Rows on which settings are compared, at least; of twice as many or more every n-th is taken.
+const ROWS: usize = 6000;
+/// Parts of the time after which subsets begin and the search ends; the rest is for the fits to all rows.
+const SUBSETS_FROM: f64 = 0.6;
+const SEARCH_UNTIL: f64 = 0.75;
+/// A linear model is delivered unless the best is better by this factor.
+const BETTER: f64 = 0.995;
+
+/// How far an automatic fit goes and what it may deliver.
+///
+/// | Name | Default | Range |
+/// |---|---|---|
+/// | `minutes` | none | above 0: best effort |
+/// | `trials` | none | at least 1: the same bytes every time |
+/// | `single` | false | one head on all inputs |
+/// | `budget_flash` | 262144 | bytes of the model file |
+/// | `budget_macs` | none | multiply-accumulates per sample |
+/// | `seed` | 0 | |
+#[derive(Clone, Debug)]
+pub struct AutoParams {
+    minutes: Option<f64>,
+    trials: Option<usize>,
+    single: bool,
+    budget_flash: usize,
+    budget_macs: Option<usize>,
+    seed: u64,
+}
+
+impl Default for AutoParams {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl AutoParams {
+    /// Largest model file by default.
+    pub const BUDGET_FLASH: usize = 256 << 10;
+
+    /// The defaults.
+    pub fn new() -> Self {
+        let budget_flash = Self::BUDGET_FLASH;
+        Self { minutes: None, trials: None, single: false, budget_flash, budget_macs: None, seed: 0 }
+    }
+
+    setters! {
+        /// Time for everything.
+        = minutes: impl Into<Option<f64>>;
+        /// Settings that are tried at most.
+        = trials: impl Into<Option<usize>>;
+        /// Deliver one head.
+        = single: bool;
+        /// Largest model file, bytes.
+        = budget_flash: usize;
+        /// Most multiply-accumulates per sample.
+        = budget_macs: impl Into<Option<usize>>;
+        /// Seed of everything.
+        = seed: u64;
+    }
+
+    /// Refuses what cannot work.
+    pub fn check(&self, data: &Dataset) -> Result<(), FitError> {
+        let refuse = |option, found: String, expected: &str| {
+            Err(FitError::Option { option, found, expected: expected.into() })
+        };
+        if let Some(minutes) = self.minutes.filter(|minutes| !(*minutes > 0.0 && minutes.is_finite())) {
+            return refuse("minutes", minutes.to_string(), "a number above 0");
+        }
+        if self.trials == Some(0) {
+            return refuse("trials", "0".into(), "at least 1");
+        }
+        if data.len() < 20 {
+            let finding = format!("{} samples are too few to compare settings on; 20 are the least", data.len());
+            return Err(DataError::new(&data.origin, finding).into());
+        }
+        Ok(())
+    }
+
+    /// Searches, combines and fits.
+    pub fn fit(&self, data: &Dataset, progress: &dyn Progress) -> Result<AutoOutcome, FitError> {
+        self.check(data)?;
+        let start = Instant::now();
+        let after = |part: f64| {
+            self.minutes.map(|minutes| start + Duration::from_secs_f64(60.0 * minutes * part))
+        };
+        let history = search::history(data);
+        let bases = search::bases(data, history);
+        let ground = Ground::new(data, history + 1, ROWS, self.seed)?;
+        let effort = Effort {
+            trials: self.trials.unwrap_or(usize::MAX),
+            end: after(SEARCH_UNTIL),
+            subsets: after(SUBSETS_FROM),
+        };
+        let mut search = Search::new(&ground, effort, progress);
+        search.run(&bases)?;
+        let (trials, complete, failures) = (search.trials, search.complete, search.failures);
+        if trials.is_empty() {
+            return Err(failures.into_iter().next().map_or(FitError::Stopped, |(_, error)| {
+                DataError::new(&data.origin, error).into()
+            }));
+        }
+        let fits = |made: &Blend| {
+            let (bytes, macs) = deliver::size(made, &trials, data.inputs.len());
+            bytes <= self.budget_flash && self.budget_macs.is_none_or(|most| macs <= most)
+        };
+        let way = if self.single { Way::Single } else { Way::Best };
+        let honest = |way: Way| Honest::new(&ground, &trials, way, &fits);
+        let all: Vec<usize> = (0..ground.count).collect();
+        let linear = honest(Way::Linear);
+        let mut nested = honest(way).ok_or_else(|| self.too_small(&trials, data))?;
+        let mut chosen = blend(&ground, &trials, &all, way, &fits).ok_or_else(|| self.too_small(&trials, data))?;
+        let mut nothing_better = false;
+        if let Some(linear) = linear.as_ref().filter(|linear| nested.error > BETTER * linear.error)
+            && let Some(made) = blend(&ground, &trials, &all, Way::Linear, &fits)
+        {
+            (chosen, nested, nothing_better) = (made, linear.clone(), true);
+        }
+        // What is asked to stop still delivers the best so far.
+        let residual: Vec<f64> = nested.metrics.outputs.iter().map(|output| output.rmse).collect();
+        let note = format!(
+            "{} settings tried, NRMSE {:.4} +- {:.4} on blocks that chose nothing",
+            trials.len(),
+            nested.metrics.nrmse,
+            nested.standard_error
+        );
+        let (model, heads, rows) = deliver::deliver(&ground, &trials, &chosen, (&residual, note), &Silent)?;
+        let train = model.evaluate_at(data, &rows);
+        let tried = trials.iter().map(|trial| Tried::new(&ground, trial, chosen.extend)).collect();
+        Ok(AutoOutcome { model, train, nested, linear, nothing_better, heads, tried, complete, failures })
+    }
+
+    fn too_small(&self, trials: &[Trial], data: &Dataset) -> FitError {
+        let least = |macs: bool| {
+            let of = |k: usize| {
+                let outputs = data.outputs.len();
+                let member = blend::Member { trial: k, ridges: vec![0; outputs], weights: vec![1.0; outputs] };
+                let (bytes, count) = deliver::size(&Blend { extend: true, members: vec![member] }, trials, data.inputs.len());
+                if macs { count } else { bytes }
+            };
+            (0..trials.len()).map(of).min().unwrap_or(0)
+        };
+        let (option, found, least) = match self.budget_macs {
+            Some(most) if least(true) > most => ("budget_macs", most, least(true)),
+            _ => ("budget_flash", self.budget_flash, least(false)),
+        };
+        FitError::Option { option, found: found.to_string(), expected: format!("about {least} at least for these data") }
+    }
+}
+
+/// What an automatic fit found.
+#[derive(Clone, Debug)]
+pub struct AutoOutcome {
+    /// The model as its file holds it.
+    pub model: Model,
+    /// Its figures on the rows it was fitted to.
+    pub train: Metrics,
+    /// What to expect on other data.
+    pub nested: Honest,
+    /// The same for the best linear model of lags.
+    pub linear: Option<Honest>,
+    /// Nothing was better than linear: that is what the model is.
+    pub nothing_better: bool,
+    /// The heads of the model.
+    pub heads: Vec<Delivered>,
+    /// Everything that was tried, in order.
+    pub tried: Vec<Tried>,
+    /// Whether the search came to its end.
+    pub complete: bool,
+    /// Settings that could not be fitted, and why.
+    pub failures: Vec<(Setting, String)>,
+}
+
+/// A setting that was tried.
+#[derive(Clone, Debug, Serialize)]
+pub struct Tried {
+    /// The setting.
+    #[serde(flatten)]
+    pub setting: Setting,
+    /// The best ridge of each output.
+    pub ridges: Vec<f64>,
+    /// Its error on all blocks.
+    pub error: f64,
+    /// Its error on each.
+    pub blocks: Vec<f64>,
+}
+
+impl Tried {
+    fn new(ground: &Ground<'_>, trial: &Trial, extend: bool) -> Self {
+        let all: Vec<usize> = (0..ground.count).collect();
+        let ridges = trial.best_ridges(ground, extend, &all);
+        let error = trial.error_with(ground, extend, &all, &ridges);
+        let blocks = all.iter().map(|&k| trial.error_with(ground, extend, &[k], &ridges)).collect();
+        let setting = trial.setting.clone();
+        Self { setting, ridges: ridges.iter().map(|&k| trial.ridges[k]).collect(), error, blocks }
+    }
+}
+
+/// An error on blocks of which none took part in the choice that it judges.
+#[derive(Clone, Debug)]
+pub struct Honest {
+    /// Figures over all rows on which settings were compared.
+    pub metrics: Metrics,
+    /// Mean over the outputs of the error relative to their spread, and its standard error over the blocks.
+    pub error: f64,
+    /// See `error`.
+    pub standard_error: f64,
+    /// The same by block.
+    pub blocks: Vec<f64>,
+}
+
+impl Honest {
+    /// For every block, what would be chosen without it, judged on it.
+    fn new(ground: &Ground<'_>, trials: &[Trial], way: Way, fits: &dyn Fn(&Blend) -> bool) -> Option<Self> {
+        let (n, l) = ground.y.shape();
+        let mut prediction: DMatrix<f64> = DMatrix::zeros(n, l);
+        for block in 0..ground.count {
+            let others: Vec<usize> = (0..ground.count).filter(|&k| k != block).collect();
+            let Blend { extend, members } = blend(ground, trials, &others, way, fits)?;
+            for t in (0..n).filter(|&t| ground.blocks[t] == block) {
+                for (member, j) in members.iter().flat_map(|member| (0..l).map(move |j| (member, j))) {
+                    let value = trials[member.trial].value(member.ridges[j], extend, t, j);
+                    prediction[(t, j)] += member.weights[j] * value;
+                }
+            }
+        }
+        let error = |rows: &[usize]| {
+            let of_output = |j: usize| {
+                let sum: f64 = rows.iter().map(|&t| (prediction[(t, j)] - ground.y[(t, j)]).powi(2)).sum();
+                (sum / rows.len().max(1) as f64).sqrt() / ground.spread[j]
+            };
+            (0..l).map(of_output).sum::<f64>() / l.max(1) as f64
+        };
+        let blocks: Vec<f64> = (0..ground.count)
+            .map(|k| error(&(0..n).filter(|&t| ground.blocks[t] == k).collect::<Vec<_>>()))
+            .collect();
+        let total = error(&(0..n).collect::<Vec<_>>());
+        let standard_error = mean_and_error(&blocks).1;
+        ground.scaling.restore(&mut prediction);
+        let metrics = Metrics::new(&ground.data.outputs, &ground.data.outputs_at(&ground.rows), &prediction);
+        Some(Self { metrics, error: total, standard_error, blocks })
+    }
+}

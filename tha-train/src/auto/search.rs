@@ -1,0 +1,247 @@
+//! Which settings are tried, in which order. Every next one depends on the results before it alone, never on time or threads:
+//! a search that was cut short is the beginning of the longer one.
+
+use super::setting::Setting;
+use super::trial::{Ground, RIDGES, Trial, WEAK};
+use crate::data::Dataset;
+use crate::fit::FitError;
+use crate::network::Normal;
+use crate::progress::{Event, Progress};
+use crate::stage::{Basis, resonances};
+use std::time::{Duration, Instant};
+
+/// Rank at which settings are compared first.
+const RANK: usize = 4;
+/// Weights of products against linear terms that are tried.
+const GAMMAS: [f64; 2] = [0.3, 3.0];
+/// Pieces of the maps.
+const PIECES: usize = 8;
+/// Most columns of x of a linear model, of a network, and most features that get maps.
+const LINEAR: usize = 800;
+const COLUMNS: usize = 400;
+const MAPPED: usize = 150;
+/// Samples of a record that may be history in any case, if that is an eighth of it at most; and the part of all rows that
+/// may be.
+const HISTORY: usize = 64;
+const PART: f64 = 0.02;
+/// Bases and settings that are looked at more closely.
+const CLOSER: usize = 3;
+/// Heads on subsets of the inputs, and the inputs from which there are any.
+const SUBSETS: usize = 12;
+const MANY: usize = 5;
+
+/// How far to go.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Effort {
+    /// Settings at most.
+    pub(super) trials: usize,
+    /// When the search must end, and when subsets must begin.
+    pub(super) end: Option<Instant>,
+    pub(super) subsets: Option<Instant>,
+}
+
+/// Samples at the start of a record that may serve as history.
+pub(super) fn history(data: &Dataset) -> usize {
+    let mut lengths: Vec<usize> = data.records.iter().map(|record| record.rows.len()).collect();
+    lengths.sort_unstable();
+    let median = lengths.get(lengths.len() / 2).copied().unwrap_or(0);
+    let part = (PART * data.len() as f64 / lengths.len().max(1) as f64) as usize;
+    HISTORY.min(median / 8).max(part.min(1024).min(median / 8))
+}
+
+/// The bases that fit so much history, each with a prior over its lags where there are many.
+pub(super) fn bases(data: &Dataset, history: usize) -> Vec<Setting> {
+    let p = data.inputs.len();
+    let fits = |basis: &Basis| basis.bank(1).is_ok_and(|bank| bank.history() <= history);
+    let lags = [1, 2, 3, 5, 10, 20, 50, 100, 200, 300].map(Basis::Lags);
+    let averages = (1..=10).map(|k| 1 << k).flat_map(|t| [Basis::Levels(t), Basis::Differences(t)]);
+    let poles = [2, 4].into_iter().filter(|_| p <= 8 && history > 0).flat_map(|order| {
+        resonances(data, order).unwrap_or_default().into_iter().take(1)
+    });
+    let mut found: Vec<(f64, f64)> = Vec::new();
+    for pole in poles {
+        // Four digits are enough, and can be typed.
+        let round = |v: f64| (v * 1e4).round() / 1e4;
+        let pole = (round(pole.re), round(pole.im));
+        if !found.contains(&pole) {
+            found.push(pole);
+        }
+    }
+    let resonators =
+        found.into_iter().flat_map(|(re, im)| [2, 4].map(|count| Basis::Kautz { re, im, count }));
+    lags.into_iter().chain(averages).chain(resonators).filter(fits).map(Setting::linear).collect()
+}
+
+/// A search under way.
+pub(super) struct Search<'a> {
+    pub(super) ground: &'a Ground<'a>,
+    pub(super) trials: Vec<Trial>,
+    pub(super) effort: Effort,
+    pub(super) progress: &'a dyn Progress,
+    /// Settings that could not be fitted, and why.
+    pub(super) failures: Vec<(Setting, String)>,
+    /// Whether it came to its end.
+    pub(super) complete: bool,
+    /// The longest trial so far.
+    longest: Duration,
+}
+
+/// The search is over.
+struct Over;
+
+impl<'a> Search<'a> {
+    pub(super) fn new(ground: &'a Ground<'a>, effort: Effort, progress: &'a dyn Progress) -> Self {
+        let (trials, failures) = (Vec::new(), Vec::new());
+        Self { ground, trials, effort, progress, failures, complete: true, longest: Duration::ZERO }
+    }
+
+    /// Tries settings until none is left or time is over.
+    pub(super) fn run(&mut self, bases: &[Setting]) -> Result<(), FitError> {
+        if self.settings(bases, self.effort.subsets)?.is_err() {
+            self.complete = false;
+        }
+        if self.subsets(self.effort.end)?.is_err() {
+            self.complete = false;
+        }
+        Ok(())
+    }
+
+    /// Tries a setting, unless it was tried or is too large.
+    fn attempt(&mut self, setting: Setting, ridges: &[f64], end: Option<Instant>) -> Result<Result<(), Over>, FitError> {
+        let known = |trial: &Trial| trial.setting == setting && trial.ridges == ridges;
+        if self.trials.iter().any(known) {
+            return Ok(Ok(()));
+        }
+        // The first trials are made in any case: there must be something to deliver.
+        let late = end.is_some_and(|end| Instant::now() + self.longest / 2 > end);
+        if self.progress.stop() || self.trials.len() >= self.effort.trials || (late && self.trials.len() > 1) {
+            return Ok(Err(Over));
+        }
+        let start = Instant::now();
+        match Trial::new(self.ground, setting.clone(), ridges, self.progress) {
+            Ok(trial) => {
+                let error = trial.error(self.ground, true, &self.all());
+                self.trials.push(trial);
+                self.progress.report(&Event::Tried { done: self.trials.len(), setting: &setting, error });
+            }
+            Err(FitError::Stopped) => return Ok(Err(Over)),
+            Err(error @ (FitError::Stage(_) | FitError::Solve(_))) => self.failures.push((setting, error.to_string())),
+            Err(error) => return Err(error),
+        }
+        self.longest = self.longest.max(start.elapsed());
+        Ok(Ok(()))
+    }
+
+    fn all(&self) -> Vec<usize> {
+        (0..self.ground.count).collect()
+    }
+
+    fn error(&self, trial: &Trial) -> f64 {
+        trial.error(self.ground, true, &self.all())
+    }
+
+    /// Trials on all inputs from the best on.
+    fn ranked(&self, keep: impl Fn(&Setting) -> bool) -> Vec<usize> {
+        let mut ranked: Vec<(f64, usize)> = (0..self.trials.len())
+            .filter(|&k| self.trials[k].setting.inputs.is_none() && keep(&self.trials[k].setting))
+            .map(|k| (self.error(&self.trials[k]), k))
+            .collect();
+        ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
+        ranked.into_iter().map(|(_, k)| k).collect()
+    }
+
+    /// The bases of the best trials, each once.
+    fn best_bases(&self, count: usize) -> Vec<Basis> {
+        let mut bases = Vec::new();
+        for k in self.ranked(|setting| setting.degree <= 2) {
+            let basis = self.trials[k].setting.basis;
+            if !bases.contains(&basis) {
+                bases.push(basis);
+            }
+        }
+        bases.truncate(count);
+        bases
+    }
+
+    fn settings(&mut self, bases: &[Setting], end: Option<Instant>) -> Result<Result<(), Over>, FitError> {
+        macro_rules! attempt {
+            ($setting:expr, $ridges:expr) => {
+                if self.attempt($setting, $ridges, end)?.is_err() {
+                    return Ok(Err(Over));
+                }
+            };
+        }
+        let p = self.ground.data.inputs.len();
+        // Linear models of every basis cost little.
+        for setting in bases.iter().filter(|setting| setting.columns(p) <= LINEAR) {
+            attempt!(setting.clone(), &RIDGES);
+            let memory = setting.memory();
+            if memory >= 20 {
+                for tau in [memory as f64 / 10.0, memory as f64 / 4.0] {
+                    attempt!(Setting { decay: Some(tau), ..setting.clone() }, &RIDGES);
+                }
+            }
+        }
+        // Quadratic ones, from the best basis on.
+        let order: Vec<Basis> = self.best_bases(usize::MAX);
+        for basis in order {
+            let setting = Setting::polynomial(basis, None, GAMMAS[0], 2, RANK);
+            if setting.columns(p) <= COLUMNS {
+                attempt!(setting, &RIDGES);
+            }
+        }
+        // The best bases closely.
+        for basis in self.best_bases(CLOSER) {
+            for (maps, gamma, degree) in [
+                (Some(PIECES), GAMMAS[0], 2),
+                (None, GAMMAS[1], 2),
+                (Some(PIECES), 1.0, 1),
+                (None, GAMMAS[0], 3),
+                (Some(PIECES), GAMMAS[1], 2),
+            ] {
+                if maps.is_some() && p * basis.features() > MAPPED {
+                    continue;
+                }
+                attempt!(Setting::polynomial(basis, maps, gamma, degree, RANK), &RIDGES);
+            }
+        }
+        // The best settings with more rank, with weaker ridges, and with one network for all outputs.
+        for k in self.ranked(|setting| setting.degree > 1).into_iter().take(CLOSER) {
+            let setting = self.trials[k].setting.clone();
+            attempt!(Setting { rank: 2 * RANK, ..setting.clone() }, &RIDGES);
+            if self.ground.y.ncols() > 1 {
+                attempt!(Setting { rank: 2 * RANK, separate: false, ..setting.clone() }, &RIDGES);
+            }
+        }
+        for k in self.ranked(|_| true).into_iter().take(CLOSER) {
+            let trial = &self.trials[k];
+            let ridges = trial.best_ridges(self.ground, true, &self.all());
+            if trial.ridges == RIDGES && ridges.contains(&(RIDGES.len() - 1)) {
+                attempt!(trial.setting.clone(), &WEAK);
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Heads with the best setting on half of the inputs.
+    fn subsets(&mut self, end: Option<Instant>) -> Result<Result<(), Over>, FitError> {
+        let p = self.ground.data.inputs.len();
+        let Some(&best) = self.ranked(|_| true).first() else { return Ok(Ok(())) };
+        if p < MANY {
+            return Ok(Ok(()));
+        }
+        let (setting, ridges) = (self.trials[best].setting.clone(), self.trials[best].ridges.clone());
+        let size = (p / 2).max(3);
+        let mut normal = Normal::new(self.ground.seed.wrapping_add(1));
+        for _ in 0..SUBSETS {
+            let mut order: Vec<(f64, usize)> = (0..p).map(|input| (normal.draw(), input)).collect();
+            order.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let mut inputs: Vec<usize> = order[..size].iter().map(|(_, input)| *input).collect();
+            inputs.sort_unstable();
+            if self.attempt(Setting { inputs: Some(inputs), ..setting.clone() }, &ridges, end)?.is_err() {
+                return Ok(Err(Over));
+            }
+        }
+        Ok(Ok(()))
+    }
+}

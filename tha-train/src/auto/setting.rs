@@ -1,0 +1,108 @@
+//! What a head of an automatic fit may be.
+
+use crate::data::Dataset;
+use crate::stage::Basis;
+use serde::Serialize;
+use std::fmt;
+
+/// Filters, maps, network and inputs of a head. Its ridge is found on the way.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Setting {
+    /// Filters between the inputs and the network.
+    #[serde(serialize_with = "as_text")]
+    pub basis: Basis,
+    /// Pieces of the maps.
+    pub maps: Option<usize>,
+    /// Degree d.
+    pub degree: usize,
+    /// Largest rank.
+    pub rank: usize,
+    /// Weight of products against linear terms.
+    pub gamma: f64,
+    /// Time constant of the prior over the lags.
+    pub decay: Option<f64>,
+    /// One network for each output, or one for all.
+    pub separate: bool,
+    /// Some of the inputs; none for all.
+    pub inputs: Option<Vec<usize>>,
+}
+
+fn as_text<S: serde::Serializer>(basis: &Basis, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(basis)
+}
+
+impl Setting {
+    /// A linear model of the filters' outputs.
+    pub(super) fn linear(basis: Basis) -> Self {
+        Self {
+            basis,
+            maps: None,
+            degree: 1,
+            rank: 1,
+            gamma: 1.0,
+            decay: None,
+            separate: true,
+            inputs: None,
+        }
+    }
+
+    /// A polynomial of them.
+    pub(super) fn polynomial(basis: Basis, maps: Option<usize>, gamma: f64, degree: usize, rank: usize) -> Self {
+        Self { maps, gamma, degree, rank: if degree > 1 { rank } else { 1 }, ..Self::linear(basis) }
+    }
+
+    /// Linear in the samples themselves: what people had.
+    pub(super) fn is_plain(&self) -> bool {
+        self.degree == 1
+            && self.maps.is_none()
+            && self.inputs.is_none()
+            && matches!(self.basis, Basis::Lags(_))
+    }
+
+    /// The inputs that it sees.
+    pub(super) fn seen(&self, data: &Dataset) -> Vec<usize> {
+        self.inputs.clone().unwrap_or_else(|| (0..data.inputs.len()).collect())
+    }
+
+    /// Columns of x.
+    pub(super) fn columns(&self, inputs: usize) -> usize {
+        let inputs = self.inputs.as_ref().map_or(inputs, Vec::len);
+        1 + inputs * self.basis.features() * (1 + self.maps.unwrap_or(0))
+    }
+
+    /// Lags of each input in the columns of x, where they are lags.
+    pub(super) fn memory(&self) -> usize {
+        match self.basis {
+            Basis::Lags(memory) if self.maps.is_none() => memory,
+            _ => 0,
+        }
+    }
+
+    /// How far from simple it is: decides among settings that are level.
+    pub(super) fn cost(&self) -> f64 {
+        let more = |yes: bool, cost: f64| if yes { cost } else { 0.0 };
+        self.degree as f64 + more(self.maps.is_some(), 0.5) + more(self.rank > 4, 0.25)
+    }
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, degree {}", self.basis, self.degree)?;
+        if self.degree > 1 {
+            write!(f, ", rank {}, gamma {}", self.rank, self.gamma)?;
+        }
+        if let Some(pieces) = self.maps {
+            write!(f, ", {pieces} pieces")?;
+        }
+        if let Some(tau) = self.decay {
+            write!(f, ", decay {tau:.0}")?;
+        }
+        if !self.separate {
+            write!(f, ", one network for all outputs")?;
+        }
+        if let Some(inputs) = &self.inputs {
+            write!(f, ", {} inputs", inputs.len())?;
+        }
+        Ok(())
+    }
+}

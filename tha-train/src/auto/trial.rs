@@ -1,0 +1,222 @@
+//! A setting tried on blocks: for every block and ridge, what short fits to the other blocks predict there.
+
+use super::setting::Setting;
+use crate::data::{Dataset, Split};
+use crate::fit::FitError;
+use crate::network::{Features, Network};
+use crate::progress::{OnlyStop, Progress};
+use crate::solve::{Course, Problem, Settings, along};
+use crate::stage::{OutputMap, Scaling, Stage, Staged, mean_and_std};
+use nalgebra::DMatrix;
+use rayon::prelude::*;
+use std::ops::Range;
+use tha_core::RangePolicy;
+
+/// Ridges from strong to weak, and further ones for systems with little noise.
+pub(super) const RIDGES: [f64; 5] = [100.0, 10.0, 1.0, 0.1, 0.01];
+pub(super) const WEAK: [f64; 6] = [1.0, 0.1, 1e-2, 1e-3, 1e-4, 1e-6];
+
+/// The rows on which settings are compared.
+pub(super) struct Ground<'a> {
+    pub(super) data: &'a Dataset,
+    pub(super) scaling: Scaling,
+    pub(super) rows: Vec<usize>,
+    /// The block of each row, from 0, and how many there are.
+    pub(super) blocks: Vec<usize>,
+    pub(super) count: usize,
+    /// Outputs of the rows in standardised units.
+    pub(super) y: DMatrix<f64>,
+    /// Their standard deviations; one for a constant.
+    pub(super) spread: Vec<f64>,
+    pub(super) seed: u64,
+}
+
+impl<'a> Ground<'a> {
+    /// Rows with so much history, every n-th of them where they are more than enough.
+    pub(super) fn new(data: &'a Dataset, settled: usize, most: usize, seed: u64) -> Result<Self, FitError> {
+        let all = data.scored_rows(settled);
+        let mut scaling = Scaling::from_rows(data, &all)?;
+        for (map, column) in scaling.outputs.iter_mut().zip(&data.y) {
+            let (mean, _) = mean_and_std(all.iter().map(|&row| column[row]));
+            *map = OutputMap { offset: mean as f32, ..*map };
+        }
+        let rows: Vec<usize> = all.iter().copied().step_by((all.len() / most).max(1)).collect();
+        let blocks = Split::blocks(data, &rows);
+        let y = DMatrix::from_fn(rows.len(), data.y.len(), |t, j| {
+            scaling.outputs[j].standardise(data.y[j][rows[t]])
+        });
+        let spread = y.column_iter().map(|y| mean_and_std(y.iter().copied()).1);
+        let spread = spread.map(|spread| if spread > 0.0 { spread } else { 1.0 }).collect();
+        let count = blocks.iter().max().map_or(0, |last| last + 1);
+        Ok(Self { data, scaling, rows, blocks, count, y, spread, seed })
+    }
+
+    /// Numbers of the rows inside or outside of a block.
+    fn of_block(&self, block: usize, inside: bool) -> Vec<usize> {
+        (0..self.rows.len()).filter(|&t| (self.blocks[t] == block) == inside).collect()
+    }
+
+    fn at(&self, numbers: &[usize]) -> Vec<usize> {
+        numbers.iter().map(|&t| self.rows[t]).collect()
+    }
+
+    /// Rows of the data behind a stage fitted to them.
+    pub(super) fn staged(&self, setting: &Setting, rows: Vec<usize>) -> Result<Staged<'a>, FitError> {
+        let policy = RangePolicy::Clamp;
+        let stage = Stage::fit(self.data, &rows, &self.scaling, &setting.basis, setting.maps, policy)?;
+        Ok(stage.rows(self.data, rows))
+    }
+
+    /// The course of a setting along ridges.
+    pub(super) fn course<'r>(&self, setting: &Setting, ridges: &'r [f64]) -> Course<'r> {
+        let (gamma, decay) = (setting.gamma, setting.decay);
+        Course {
+            settings: Settings { ranks: Vec::new(), gamma, ridge: 0.0, decay, exact: false },
+            degree: setting.degree,
+            rank: setting.rank,
+            memory: setting.memory(),
+            seed: self.seed,
+            ridges,
+            separate: setting.separate,
+        }
+    }
+}
+
+/// What short fits of a setting predict for rows they have not seen.
+pub(super) struct Trial {
+    pub(super) setting: Setting,
+    pub(super) ridges: Vec<f64>,
+    /// For each ridge, N x l; f32 is enough.
+    held: Vec<DMatrix<f32>>,
+    /// What the linear part adds outside of the range of the rows that were fitted.
+    beyond: DMatrix<f32>,
+    /// For each policy (clamp, extend) and ridge, sums of squared errors: blocks x outputs.
+    squares: [Vec<DMatrix<f64>>; 2],
+}
+
+/// The predictions for one block.
+struct Held {
+    rows: Vec<usize>,
+    values: Vec<DMatrix<f64>>,
+    beyond: DMatrix<f64>,
+}
+
+impl Trial {
+    /// Fits the setting without each block.
+    pub(super) fn new(
+        ground: &Ground<'_>,
+        setting: Setting,
+        ridges: &[f64],
+        progress: &dyn Progress,
+    ) -> Result<Self, FitError> {
+        let blocks = (0..ground.count).into_par_iter();
+        let blocks: Vec<Held> =
+            blocks.map(|k| held(ground, &setting, ridges, k, progress)).collect::<Result<_, _>>()?;
+        let (n, l) = ground.y.shape();
+        let mut trial = Self {
+            setting,
+            ridges: ridges.to_vec(),
+            held: vec![DMatrix::zeros(n, l); ridges.len()],
+            beyond: DMatrix::zeros(n, l),
+            squares: [const { Vec::new() }; 2],
+        };
+        for Held { rows, values, beyond } in blocks {
+            for (i, &t) in rows.iter().enumerate() {
+                for j in 0..l {
+                    trial.beyond[(t, j)] = beyond[(i, j)] as f32;
+                    for (held, values) in trial.held.iter_mut().zip(&values) {
+                        held[(t, j)] = values[(i, j)] as f32;
+                    }
+                }
+            }
+        }
+        trial.squares = [false, true].map(|extend| {
+            let of_ridge = |ridge: usize| {
+                let mut sums = DMatrix::zeros(ground.count, l);
+                for (t, &block) in ground.blocks.iter().enumerate() {
+                    for j in 0..l {
+                        sums[(block, j)] += (trial.value(ridge, extend, t, j) - ground.y[(t, j)]).powi(2);
+                    }
+                }
+                sums
+            };
+            (0..trial.ridges.len()).map(of_ridge).collect()
+        });
+        Ok(trial)
+    }
+
+    /// The prediction for a row.
+    pub(super) fn value(&self, ridge: usize, extend: bool, t: usize, j: usize) -> f64 {
+        let beyond = if extend { self.beyond[(t, j)] } else { 0.0 };
+        f64::from(self.held[ridge][(t, j)] + beyond)
+    }
+
+    /// For each output the ridge with the least error on some blocks; the same for all where they share a network.
+    pub(super) fn best_ridges(&self, ground: &Ground<'_>, extend: bool, blocks: &[usize]) -> Vec<usize> {
+        let outputs = 0..ground.y.ncols();
+        let least = |outputs: Range<usize>| {
+            let error = |ridge: &usize| -> f64 {
+                outputs.clone().map(|j| self.root(ground, *ridge, extend, blocks, j)).sum()
+            };
+            // Of equal ones the strongest.
+            (0..self.ridges.len()).min_by(|a, b| error(a).total_cmp(&error(b))).unwrap_or(0)
+        };
+        if self.setting.separate || self.setting.degree == 1 {
+            outputs.map(|j| least(j..j + 1)).collect()
+        } else {
+            vec![least(outputs.clone()); outputs.len()]
+        }
+    }
+
+    /// Root mean square error of an output on some blocks, relative to its spread.
+    pub(super) fn root(
+        &self,
+        ground: &Ground<'_>,
+        ridge: usize,
+        extend: bool,
+        blocks: &[usize],
+        output: usize,
+    ) -> f64 {
+        let count = ground.blocks.iter().filter(|block| blocks.contains(block)).count();
+        let sum: f64 =
+            blocks.iter().map(|&k| self.squares[usize::from(extend)][ridge][(k, output)]).sum();
+        (sum / count.max(1) as f64).sqrt() / ground.spread[output]
+    }
+
+    /// The mean of that over the outputs, each with its best ridge.
+    pub(super) fn error(&self, ground: &Ground<'_>, extend: bool, blocks: &[usize]) -> f64 {
+        let ridges = self.best_ridges(ground, extend, blocks);
+        self.error_with(ground, extend, blocks, &ridges)
+    }
+
+    /// The same with given ridges.
+    pub(super) fn error_with(&self, ground: &Ground<'_>, extend: bool, blocks: &[usize], ridges: &[usize]) -> f64 {
+        let roots = ridges.iter().enumerate().map(|(j, &ridge)| self.root(ground, ridge, extend, blocks, j));
+        roots.sum::<f64>() / ridges.len().max(1) as f64
+    }
+}
+
+fn held(
+    ground: &Ground<'_>,
+    setting: &Setting,
+    ridges: &[f64],
+    block: usize,
+    progress: &dyn Progress,
+) -> Result<Held, FitError> {
+    let inputs = setting.seen(ground.data);
+    let rows = ground.of_block(block, true);
+    let others = ground.staged(setting, ground.at(&ground.of_block(block, false)))?;
+    let mine = others.at(ground.at(&rows));
+    let x = others.of_inputs(&inputs);
+    let problem = Problem { x: &x, y: &others.y };
+    let seen = mine.of_inputs(&inputs);
+    let whole = seen.rows(0, seen.nrows());
+    let mut values = vec![DMatrix::zeros(rows.len(), ground.y.ncols()); ridges.len()];
+    let visit = |ridge: usize, outputs: Range<usize>, network: Network| {
+        let predicted = network.evaluate(&whole);
+        values[ridge].columns_mut(outputs.start, outputs.len()).copy_from(&predicted);
+    };
+    along(&problem, &ground.course(setting, ridges), None, &OnlyStop(progress), visit)?;
+    let beyond = mine.extension(&others.linear_part(&inputs));
+    Ok(Held { rows, values, beyond })
+}

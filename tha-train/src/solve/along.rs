@@ -1,0 +1,80 @@
+//! Networks along the ridges, for a search that scores many settings: short fits, each starting where the last one ended.
+
+use super::canonical::{Effort, sweeps};
+use super::choose::Settings;
+use super::log::Log;
+use super::path::Fitted;
+use super::precondition::Covariance;
+use super::rows::Rows;
+use super::{Problem, SolveError};
+use crate::network::{Network, Normal, useful_ranks};
+use crate::progress::Progress;
+use std::ops::Range;
+
+/// How far to go at the first ridge, at the next ones, and at the last ridge of a final fit.
+const FIRST: Effort = Effort { sweeps: 3, steps: 8, tolerance: 2e-4 };
+const NEXT: Effort = Effort { sweeps: 1, steps: 8, tolerance: 2e-4 };
+const FINAL: Effort = Effort { sweeps: 6, steps: 20, tolerance: 2e-4 };
+
+/// What the networks have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Course<'a> {
+    /// Settings but for ranks and ridge.
+    pub(crate) settings: Settings,
+    /// Cores, and the largest rank between them.
+    pub(crate) degree: usize,
+    pub(crate) rank: usize,
+    /// Lags of each input in the columns of x, where they are lags.
+    pub(crate) memory: usize,
+    pub(crate) seed: u64,
+    /// From strong to weak.
+    pub(crate) ridges: &'a [f64],
+    /// One network for each output, not one for all.
+    pub(crate) separate: bool,
+}
+
+/// The last ridge is where the fit ends: go further there, perhaps from a network that was fitted with it to other rows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Last<'a> {
+    pub(crate) from: Option<&'a Network>,
+}
+
+/// Fits along the ridges, output by output or all together, and shows every network: the number of its ridge and the outputs
+/// it serves.
+pub(crate) fn along(
+    problem: &Problem<'_>,
+    course: &Course<'_>,
+    last: Option<Last<'_>>,
+    progress: &dyn Progress,
+    mut visit: impl FnMut(usize, Range<usize>, Network),
+) -> Result<(), SolveError> {
+    problem.check()?;
+    let fitted = Fitted::rows(problem);
+    let frame = fitted.frame(&course.settings, course.memory)?;
+    let covariance = Covariance::new(&(frame.map().transpose() * fitted.second() * frame.map()))?;
+    let (x, y) = frame.enter(problem);
+    let (q, outputs) = (frame.map().ncols(), y.ncols());
+    // Of degree one there is nothing that outputs could share.
+    let each = if course.separate && course.degree > 1 { 1 } else { outputs };
+    let log = &mut Log::new(progress);
+    for first in (0..outputs).step_by(each) {
+        let y = y.columns(first, each).into_owned();
+        let rows = Rows::new(&Problem { x: &x, y: &y }, 1);
+        let ranks = useful_ranks(course.degree, each, q, course.rank);
+        let mut network = match last.and_then(|last| last.from) {
+            Some(network) => frame.enter_train(network),
+            None => Network::random(each, q, &ranks, &mut Normal::new(course.seed)),
+        };
+        for (k, &ridge) in course.ridges.iter().enumerate() {
+            let effort = match k {
+                _ if last.is_some() && k + 1 == course.ridges.len() => FINAL,
+                0 => FIRST,
+                _ => NEXT,
+            };
+            sweeps(&mut network, &rows, &covariance, ridge, effort, &mut Log::silent())?;
+            log.check()?;
+            visit(k, first..first + each, frame.leave(&network));
+        }
+    }
+    Ok(())
+}

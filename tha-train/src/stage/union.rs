@@ -1,0 +1,128 @@
+//! One stage for heads that were fitted behind different ones: the union of their sections and features, each once.
+
+use super::Stage;
+use crate::network::{Core, Network};
+use nalgebra::DMatrix;
+use tha_core::build::{self, Section, Signal, Source};
+
+/// Sections and features of several stages.
+#[derive(Clone, Debug)]
+pub(crate) struct Union {
+    sections: Vec<Section>,
+    /// With the linear coefficients of each output.
+    features: Vec<(build::Feature, Vec<f64>)>,
+    outputs: usize,
+}
+
+/// The features of a head, by their numbers in a union, in the order of its network.
+#[derive(Clone, Debug)]
+pub(crate) struct Used(Vec<usize>);
+
+impl Union {
+    /// Nothing yet, for so many outputs.
+    pub(crate) fn new(outputs: usize) -> Self {
+        Self { sections: Vec::new(), features: Vec::new(), outputs }
+    }
+
+    /// Adds the features that a head on some inputs sees behind a stage, in the order of [`Stage::deliver`].
+    pub(crate) fn add(&mut self, stage: &Stage, inputs: &[usize]) -> Used {
+        let mut places = Vec::with_capacity(stage.bank.sections.len());
+        for section in &stage.bank.sections {
+            let source = match section.source {
+                Source::Section(earlier) => Source::Section(places[earlier]),
+                input => input,
+            };
+            let section = Section { source, ..*section };
+            let known = self.sections.iter().position(|other| *other == section);
+            places.push(known.unwrap_or_else(|| {
+                self.sections.push(section);
+                self.sections.len() - 1
+            }));
+        }
+        let moved = |signal: Signal| match signal {
+            Signal::Section { section, output } => Signal::Section { section: places[section], output },
+            lag => lag,
+        };
+        let feature = |k: usize| {
+            let (of_bank, known) = (stage.bank.features[k], &stage.known[k]);
+            let feature = build::Feature {
+                plus: moved(of_bank.signal),
+                minus: of_bank.minus.map(moved),
+                low: known.range[0],
+                high: known.range[1],
+                nodes: known.nodes.clone(),
+            };
+            let at = self.features.iter().position(|(other, _)| *other == feature);
+            at.unwrap_or_else(|| {
+                self.features.push((feature, vec![0.0; self.outputs]));
+                self.features.len() - 1
+            })
+        };
+        Used(stage.delivered_features(inputs).into_iter().map(feature).collect())
+    }
+
+    /// Adds a part of the linear coefficients of a head, one row for each feature of its stage and one column for each output.
+    pub(crate) fn extend(&mut self, stage: &Stage, inputs: &[usize], used: &Used, linear: &DMatrix<f64>, weights: &[f64]) {
+        for (&feature, &at) in stage.delivered_features(inputs).iter().zip(&used.0) {
+            for (j, (sum, weight)) in self.features[at].1.iter_mut().zip(weights).enumerate() {
+                *sum += weight * linear[(feature, j)];
+            }
+        }
+    }
+
+    /// Samples of each input that are kept.
+    pub(crate) fn memory(&self) -> usize {
+        let lag = |signal: &Signal| match signal {
+            Signal::Lag { lag, .. } => *lag,
+            Signal::Section { .. } => 0,
+        };
+        let lags = self.features.iter().flat_map(|(feature, _)| [Some(&feature.plus), feature.minus.as_ref()]);
+        1 + lags.flatten().map(lag).max().unwrap_or(0)
+    }
+
+    /// The stage as a model file holds it: features with a map last.
+    pub(crate) fn spec(&self, extend: bool) -> build::Stage {
+        let order = self.order();
+        let linear = (0..self.outputs).flat_map(|j| order.iter().map(move |&k| self.features[k].1[j] as f32));
+        let mut stage = build::Stage {
+            sections: self.sections.clone(),
+            features: order.iter().map(|&k| self.features[k].0.clone()).collect(),
+            linear: if extend { linear.collect() } else { Vec::new() },
+            ..build::Stage::default()
+        };
+        stage.settle();
+        stage
+    }
+
+    fn order(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.features.len()).collect();
+        order.sort_by_key(|&k| !self.features[k].0.nodes.is_empty());
+        order
+    }
+
+    /// The numbers of a head's features in [`Union::spec`], increasing, and its network with the rows in that order.
+    pub(crate) fn place(&self, used: &Used, network: &Network) -> (Vec<usize>, Network) {
+        let mut place = vec![0; self.features.len()];
+        self.order().iter().enumerate().for_each(|(at, &k)| place[k] = at);
+        // Where each feature goes, and its rows in a core.
+        let mut start = 1;
+        let mut listed: Vec<(usize, std::ops::Range<usize>)> = Vec::with_capacity(used.0.len());
+        for &k in &used.0 {
+            let rows = self.features[k].0.rows();
+            listed.push((place[k], start..start + rows));
+            start += rows;
+        }
+        listed.sort_by_key(|(place, _)| *place);
+        let rows: Vec<usize> = std::iter::once(0).chain(listed.iter().flat_map(|(_, rows)| rows.clone())).collect();
+        let permuted = |core: &Core| {
+            let mut to = Core::zeros(core.left, core.q, core.right);
+            for (a, (at, &from)) in (0..core.left).flat_map(|a| rows.iter().enumerate().map(move |row| (a, row))) {
+                let place = |i: usize| (a * core.q + i) * core.right;
+                to.data[place(at)..][..core.right].copy_from_slice(&core.data[place(from)..][..core.right]);
+            }
+            to
+        };
+        let network = Network { cores: network.cores.iter().map(permuted).collect() };
+        (listed.into_iter().map(|(place, _)| place).collect(), network)
+    }
+}
