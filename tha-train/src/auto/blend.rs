@@ -3,7 +3,8 @@
 //!
 //! Weights from few blocks are noisy, so the way of combining is itself judged on blocks, with weights from the other blocks:
 //! the best setting alone, the best settings, or these and heads on subsets of the inputs; weights shared by the outputs or
-//! not. One head alone is taken only where it is clearly better: averages hedge.
+//! not. One head alone is taken only where it is clearly better, by three per cent and by a standard error:
+//! averages hedge.
 
 use super::trial::{Ground, Trial};
 use crate::ensemble::weights::{Products, average};
@@ -81,12 +82,12 @@ pub(super) fn blend(
         return Some(alone(simplest(ground, trials, &ranked, extend, blocks), extend));
     }
     let mut pool: Vec<usize> = Vec::new();
-    let kind = |k: usize| {
+    let family = |k: usize| {
         let setting = &trials[k].setting;
         (setting.basis, setting.degree, setting.maps.is_some())
     };
     for &(_, k) in &ranked {
-        if pool.len() < SETTINGS && pool.iter().all(|&other| kind(other) != kind(k)) {
+        if pool.len() < SETTINGS && pool.iter().all(|&other| family(other) != family(k)) {
             pool.push(k);
         }
     }
@@ -95,19 +96,29 @@ pub(super) fn blend(
     let ridges: Vec<Vec<usize>> =
         pool.iter().map(|&k| trials[k].best_ridges(ground, extend, blocks)).collect();
     let judge = Judge::new(ground, trials, &pool, &ridges, extend, blocks);
-    let mut ways: Vec<(usize, bool)> =
-        [settings, pool.len()].into_iter().flat_map(|count| [(count, true), (count, false)]).collect();
+    let mut ways: Vec<(usize, Kind)> = [settings, pool.len()]
+        .into_iter()
+        .flat_map(|count| [(count, Kind::Equal), (count, Kind::Shared), (count, Kind::Own)])
+        .collect();
     ways.dedup();
-    let scores: Vec<f64> = ways.iter().map(|&(count, shared)| judge.nested(count, shared)).collect();
-    let chosen = (0..ways.len()).min_by(|&a, &b| scores[a].total_cmp(&scores[b]))?;
-    if scores[chosen] > CLEARLY * best.0 {
-        return Some(alone(best.1, extend));
+    if pool.len() == settings {
+        ways.truncate(3);
     }
-    let (count, shared) = ways[chosen];
+    let scores: Vec<(f64, Vec<f64>)> = ways.iter().map(|&(count, kind)| judge.nested(count, kind)).collect();
+    let chosen = (0..ways.len()).min_by(|&a, &b| scores[a].0.total_cmp(&scores[b].0))?;
+    if scores[chosen].0 > CLEARLY * best.0 {
+        let of_best = by_block(ground, trials, best.1, extend, blocks);
+        let differences: Vec<f64> = scores[chosen].1.iter().zip(&of_best).map(|(a, b)| a - b).collect();
+        let (mean, error) = mean_and_error(&differences);
+        if mean > error {
+            return Some(alone(best.1, extend));
+        }
+    }
+    let (count, kind) = ways[chosen];
     // What is too large loses its least heads until it fits.
     let mut kept: Vec<usize> = (0..count).collect();
     loop {
-        let weights = judge.weights(&kept, shared, blocks);
+        let weights = judge.weights(&kept, kind, blocks);
         let member = |(at, &k): (usize, &usize)| Member {
             trial: pool[k],
             ridges: ridges[k].clone(),
@@ -125,13 +136,16 @@ pub(super) fn blend(
     }
 }
 
+/// The error of a trial on each of some blocks, with the ridges that are best on all of them.
+fn by_block(ground: &Ground<'_>, trials: &[Trial], k: usize, extend: bool, blocks: &[usize]) -> Vec<f64> {
+    let ridges = trials[k].best_ridges(ground, extend, blocks);
+    blocks.iter().map(|&block| trials[k].error_with(ground, extend, &[block], &ridges)).collect()
+}
+
 /// The simplest setting within one standard error of the best, and not worse by more than two per cent.
 fn simplest(ground: &Ground<'_>, trials: &[Trial], ranked: &[(f64, usize)], extend: bool, blocks: &[usize]) -> usize {
-    let by_block = |k: usize| -> Vec<f64> {
-        let ridges = trials[k].best_ridges(ground, extend, blocks);
-        blocks.iter().map(|&block| trials[k].error_with(ground, extend, &[block], &ridges)).collect()
-    };
     let (least, best) = ranked[0];
+    let by_block = |k: usize| by_block(ground, trials, k, extend, blocks);
     let of_best = by_block(best);
     let level = |&&(error, k): &&(f64, usize)| {
         let differences: Vec<f64> = by_block(k).iter().zip(&of_best).map(|(a, b)| a - b).collect();
@@ -152,6 +166,17 @@ pub(super) fn mean_and_error(values: &[f64]) -> (f64, f64) {
     let mean = values.iter().sum::<f64>() / count.max(1.0);
     let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
     (mean, (variance / count.max(1.0)).sqrt())
+}
+
+/// Where the weights of heads come from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    /// All the same.
+    Equal,
+    /// From all outputs together.
+    Shared,
+    /// Of each output from itself.
+    Own,
 }
 
 /// Inner products of the predictions of a pool, for every block and output.
@@ -190,7 +215,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Convex weights of some heads of the pool from some blocks, for each output.
-    fn weights(&self, heads: &[usize], shared: bool, blocks: &[usize]) -> Vec<DVector<f64>> {
+    fn weights(&self, heads: &[usize], kind: Kind, blocks: &[usize]) -> Vec<DVector<f64>> {
         let outputs = self.ground.y.ncols();
         let sum = |outputs: &[usize]| {
             let mut sum = Products::new(heads.len());
@@ -202,27 +227,37 @@ impl<'a> Judge<'a> {
             let total = weights.sum();
             weights / total
         };
-        if shared {
+        if kind == Kind::Equal {
+            return vec![DVector::from_element(heads.len(), 1.0 / heads.len() as f64); outputs];
+        }
+        if kind == Kind::Shared {
             return vec![sum(&(0..outputs).collect::<Vec<_>>()); outputs];
         }
         (0..outputs).map(|j| sum(&[j])).collect()
     }
 
-    /// The error of the first heads on every block, with weights from the others.
-    fn nested(&self, count: usize, shared: bool) -> f64 {
+    /// The error of the first heads on all blocks and on each, with weights from the others.
+    fn nested(&self, count: usize, kind: Kind) -> (f64, Vec<f64>) {
+        let relative = |squares: &[f64], rows: usize| {
+            let root = |(square, spread): (&f64, &f64)| (square / rows.max(1) as f64).sqrt() / spread;
+            squares.iter().zip(&self.ground.spread).map(root).sum::<f64>() / squares.len().max(1) as f64
+        };
+        let mut by_block = Vec::with_capacity(self.blocks.len());
         let heads: Vec<usize> = (0..count).collect();
         let outputs = self.ground.y.ncols();
         let (mut squares, mut rows) = (vec![0.0; outputs], 0);
         for &block in self.blocks {
             let others: Vec<usize> =
                 self.blocks.iter().copied().filter(|&b| b != block || self.blocks.len() == 1).collect();
-            let weights = self.weights(&heads, shared, &others);
-            rows += self.ground.blocks.iter().filter(|&&b| b == block).count();
-            for (j, square) in squares.iter_mut().enumerate() {
-                *square += self.products[block][j].select(&heads).loss(&weights[j]);
-            }
+            let weights = self.weights(&heads, kind, &others);
+            let count = self.ground.blocks.iter().filter(|&&b| b == block).count();
+            let losses: Vec<f64> = (0..outputs)
+                .map(|j| self.products[block][j].select(&heads).loss(&weights[j]))
+                .collect();
+            squares.iter_mut().zip(&losses).for_each(|(square, loss)| *square += loss);
+            by_block.push(relative(&losses, count));
+            rows += count;
         }
-        let root = |(square, spread): (&f64, &f64)| (square / rows.max(1) as f64).sqrt() / spread;
-        squares.iter().zip(&self.ground.spread).map(root).sum::<f64>() / outputs.max(1) as f64
+        (relative(&squares, rows), by_block)
     }
 }

@@ -8,9 +8,11 @@ use crate::model::{Frame, HeadPart, Model};
 use crate::network::{Features, Network};
 use crate::progress::{OnlyStop, Progress};
 use crate::solve::{Last, Problem, along};
-use crate::stage::{Staged, Union};
+use crate::stage::{Staged, Union, Used};
 use nalgebra::DMatrix;
+use rayon::prelude::*;
 use std::ops::Range;
+use std::sync::Arc;
 use tha_core::RangePolicy;
 
 /// A head of the delivered model.
@@ -85,28 +87,32 @@ pub(super) fn deliver(
         .collect::<Result<Vec<_>, _>>()?;
     let rows = data.scored_rows(settled.into_iter().max().unwrap_or(1));
     let mut union = Union::new(outputs);
-    let mut made = Vec::new();
+    let mut jobs = Vec::new();
     for member in &blend.members {
         let trial = &trials[member.trial];
-        let setting = &trial.setting;
-        let inputs = setting.seen(data);
-        let staged = ground.staged(setting, rows.clone())?;
+        let inputs = trial.setting.seen(data);
+        let staged = ground.staged(&trial.setting, rows.clone())?;
         let used = union.add(staged.stage(), &inputs);
         if blend.extend {
             union.extend(staged.stage(), &inputs, &used, &staged.linear_part(&inputs), &member.weights);
         }
-        for (served, ridge, weights) in heads(member, setting) {
-            let (network, train_residual) =
-                refit(ground, setting, &staged, &inputs, served.clone(), &trial.ridges[..=ridge], progress)?;
-            let (ridge, ranks) = (trial.ridges[ridge], network.ranks());
-            let mut network = network;
-            network.balance();
-            let network = staged.stage().deliver(&network, &inputs);
-            let (setting, outputs) = (setting.clone(), served);
-            let head = Delivered { setting, outputs, weights, ridge, ranks, train_residual };
-            made.push((head, inputs.clone(), used.clone(), network));
+        let staged = Arc::new(staged);
+        for (served, ridge, weights) in heads(member, &trial.setting) {
+            jobs.push((trial, inputs.clone(), staged.clone(), used.clone(), served, ridge, weights));
         }
     }
+    let made = jobs.into_par_iter().map(|(trial, inputs, staged, used, outputs, ridge, weights)| {
+        let setting = trial.setting.clone();
+        let ridges = &trial.ridges[..=ridge];
+        let (mut network, train_residual) =
+            refit(ground, &setting, &staged, &inputs, outputs.clone(), ridges, progress)?;
+        network.balance();
+        let (ridge, ranks) = (trial.ridges[ridge], network.ranks());
+        let network = staged.stage().deliver(&network, &inputs);
+        let head = Delivered { setting, outputs, weights, ridge, ranks, train_residual };
+        Ok((head, inputs, used, network))
+    });
+    let made: Vec<(Delivered, Vec<usize>, Used, Network)> = made.collect::<Result<_, FitError>>()?;
     let placed: Vec<(Vec<usize>, Network)> =
         made.iter().map(|(_, _, used, network)| union.place(used, network)).collect();
     let parts: Vec<HeadPart<'_>> = made
@@ -145,21 +151,21 @@ fn refit(
     ridges: &[f64],
     progress: &dyn Progress,
 ) -> Result<(Network, f64), FitError> {
-    let fit = |staged: &Staged<'_>, ridges: &[f64], from: Option<&Network>| -> Result<Network, FitError> {
+    let fit = |staged: &Staged<'_>, ridges: &[f64], how: Option<Last<'_>>| -> Result<Network, FitError> {
         let x = staged.of_inputs(inputs);
         let y: DMatrix<f64> = staged.y.columns_range(outputs.clone()).into_owned();
         let mut last = None;
         let visit = |_, _, network| last = Some(network);
         let course = ground.course(setting, ridges);
-        along(&Problem { x: &x, y: &y }, &course, Some(Last { from }), &OnlyStop(progress), visit)?;
+        along(&Problem { x: &x, y: &y }, &course, how, &OnlyStop(progress), visit)?;
         last.ok_or(FitError::Stopped)
     };
     let few = staged.rows.len() < 2 * ground.rows.len();
     let network = if few {
-        fit(staged, ridges, None)?
+        fit(staged, ridges, Some(Last { from: None }))?
     } else {
         let near = fit(&staged.at(ground.rows.clone()), ridges, None)?;
-        fit(staged, &ridges[ridges.len() - 1..], Some(&near))?
+        fit(staged, &ridges[ridges.len() - 1..], Some(Last { from: Some(&near) }))?
     };
     let x = staged.of_inputs(inputs);
     let truth = staged.y.columns_range(outputs);

@@ -22,10 +22,12 @@ const COLUMNS: usize = 400;
 const MAPPED: usize = 150;
 /// Samples of a record that may be history in any case, if that is an eighth of it at most; and the part of all rows that
 /// may be.
-const HISTORY: usize = 64;
+const HISTORY: usize = 100;
 const PART: f64 = 0.02;
 /// Bases and settings that are looked at more closely.
 const CLOSER: usize = 3;
+/// How often the next bases follow.
+const ROUNDS: usize = 3;
 /// Heads on subsets of the inputs, and the inputs from which there are any.
 const SUBSETS: usize = 12;
 const MANY: usize = 5;
@@ -153,7 +155,7 @@ impl<'a> Search<'a> {
     /// The bases of the best trials, each once.
     fn best_bases(&self, count: usize) -> Vec<Basis> {
         let mut bases = Vec::new();
-        for k in self.ranked(|setting| setting.degree <= 2) {
+        for k in self.ranked(|setting| setting.degree <= 2 && setting.maps.is_none() && setting.gamma != GAMMAS[1]) {
             let basis = self.trials[k].setting.basis;
             if !bases.contains(&basis) {
                 bases.push(basis);
@@ -190,29 +192,32 @@ impl<'a> Search<'a> {
                 attempt!(setting, &RIDGES);
             }
         }
-        // The best bases closely.
-        for basis in self.best_bases(CLOSER) {
-            for (maps, gamma, degree) in [
-                (Some(PIECES), GAMMAS[0], 2),
-                (None, GAMMAS[1], 2),
-                (Some(PIECES), 1.0, 1),
-                (None, GAMMAS[0], 3),
-                (Some(PIECES), GAMMAS[1], 2),
-            ] {
-                if maps.is_some() && p * basis.features() > MAPPED {
-                    continue;
+        // The best bases closely, then the next ones: their settings with maps, other weights of products and one degree more; the
+        // best of all settings with more rank, and with one network for all outputs.
+        for round in 1..=ROUNDS {
+            for basis in self.best_bases(round * CLOSER).into_iter().skip((round - 1) * CLOSER) {
+                for (maps, gamma, degree) in [
+                    (Some(PIECES), GAMMAS[0], 2),
+                    (None, GAMMAS[1], 2),
+                    (Some(PIECES), 1.0, 1),
+                    (None, GAMMAS[0], 3),
+                    (Some(PIECES), GAMMAS[1], 2),
+                ] {
+                    if maps.is_some() && p * basis.features() > MAPPED {
+                        continue;
+                    }
+                    attempt!(Setting::polynomial(basis, maps, gamma, degree, RANK), &RIDGES);
                 }
-                attempt!(Setting::polynomial(basis, maps, gamma, degree, RANK), &RIDGES);
+            }
+            for k in self.ranked(|setting| setting.degree > 1).into_iter().take(CLOSER) {
+                let setting = self.trials[k].setting.clone();
+                attempt!(Setting { rank: 2 * RANK, ..setting.clone() }, &RIDGES);
+                if self.ground.y.ncols() > 1 {
+                    attempt!(Setting { rank: 2 * RANK, separate: false, ..setting.clone() }, &RIDGES);
+                }
             }
         }
-        // The best settings with more rank, with weaker ridges, and with one network for all outputs.
-        for k in self.ranked(|setting| setting.degree > 1).into_iter().take(CLOSER) {
-            let setting = self.trials[k].setting.clone();
-            attempt!(Setting { rank: 2 * RANK, ..setting.clone() }, &RIDGES);
-            if self.ground.y.ncols() > 1 {
-                attempt!(Setting { rank: 2 * RANK, separate: false, ..setting.clone() }, &RIDGES);
-            }
-        }
+        // Systems with little noise want weaker ridges.
         for k in self.ranked(|_| true).into_iter().take(CLOSER) {
             let trial = &self.trials[k];
             let ridges = trial.best_ridges(self.ground, true, &self.all());

@@ -1,7 +1,7 @@
 //! A setting tried on blocks: for every block and ridge, what short fits to the other blocks predict there.
 
 use super::setting::Setting;
-use crate::data::{Dataset, Split};
+use crate::data::{BLOCKS, Dataset, Split};
 use crate::fit::FitError;
 use crate::network::{Features, Network};
 use crate::progress::{OnlyStop, Progress};
@@ -15,6 +15,9 @@ use tha_core::RangePolicy;
 /// Ridges from strong to weak, and further ones for systems with little noise.
 pub(super) const RIDGES: [f64; 5] = [100.0, 10.0, 1.0, 0.1, 0.01];
 pub(super) const WEAK: [f64; 6] = [1.0, 0.1, 1e-2, 1e-3, 1e-4, 1e-6];
+
+/// Rows below which there are twice as many blocks.
+const SHORT: usize = 3000;
 
 /// The rows on which settings are compared.
 pub(super) struct Ground<'a> {
@@ -41,7 +44,9 @@ impl<'a> Ground<'a> {
             *map = OutputMap { offset: mean as f32, ..*map };
         }
         let rows: Vec<usize> = all.iter().copied().step_by((all.len() / most).max(1)).collect();
-        let blocks = Split::blocks(data, &rows);
+        // A short recording must not lose a fifth of its rows to every judgement.
+        let most = if rows.len() < SHORT { 2 * BLOCKS } else { BLOCKS };
+        let blocks = Split::so_many_blocks(data, &rows, most);
         let y = DMatrix::from_fn(rows.len(), data.y.len(), |t, j| {
             scaling.outputs[j].standardise(data.y[j][rows[t]])
         });

@@ -46,6 +46,11 @@ impl Split {
     /// The number of the block of each of the given rows, from 0: whole records where there are several, dealt so that at most
     /// [`BLOCKS`] of nearly equal size result, else that many contiguous parts.
     pub fn blocks(data: &Dataset, rows: &[usize]) -> Vec<usize> {
+        Self::so_many_blocks(data, rows, BLOCKS)
+    }
+
+    /// The same with another number of blocks at most.
+    pub fn so_many_blocks(data: &Dataset, rows: &[usize], most: usize) -> Vec<usize> {
         let of_record = |record: &Record| {
             rows.partition_point(|row| *row < record.rows.start)
                 ..rows.partition_point(|row| *row < record.rows.end)
@@ -53,10 +58,10 @@ impl Split {
         let mut records: Vec<_> =
             data.records.iter().map(of_record).filter(|rows| !rows.is_empty()).collect();
         if records.len() < 2 {
-            return (0..rows.len()).map(|t| t * BLOCKS / rows.len()).collect();
+            return (0..rows.len()).map(|t| t * most / rows.len()).collect();
         }
         records.sort_by_key(|rows| std::cmp::Reverse(rows.len()));
-        let mut load = vec![0; records.len().min(BLOCKS)];
+        let mut load = vec![0; records.len().min(most)];
         let mut blocks = vec![0; rows.len()];
         for record in records {
             let least = (0..load.len()).min_by_key(|&k| load[k]).unwrap_or(0);

@@ -11,10 +11,12 @@ use crate::network::{Network, Normal, useful_ranks};
 use crate::progress::Progress;
 use std::ops::Range;
 
-/// How far to go at the first ridge, at the next ones, and at the last ridge of a final fit.
+/// How far to go at the first ridge, at the next ones, and at the last one of a final fit.
 const FIRST: Effort = Effort { sweeps: 3, steps: 8, tolerance: 2e-4 };
 const NEXT: Effort = Effort { sweeps: 1, steps: 8, tolerance: 2e-4 };
 const FINAL: Effort = Effort { sweeps: 6, steps: 20, tolerance: 2e-4 };
+/// From a network that is near already.
+const NEAR: Effort = Effort { sweeps: 3, steps: 12, tolerance: 2e-4 };
 
 /// What the networks have in common.
 #[derive(Clone, Debug)]
@@ -67,7 +69,8 @@ pub(crate) fn along(
         };
         for (k, &ridge) in course.ridges.iter().enumerate() {
             let effort = match k {
-                _ if last.is_some() && k + 1 == course.ridges.len() => FINAL,
+                _ if k + 1 == course.ridges.len() && last.is_some_and(|last| last.from.is_some()) => NEAR,
+                _ if k + 1 == course.ridges.len() && last.is_some() => FINAL,
                 0 => FIRST,
                 _ => NEXT,
             };
