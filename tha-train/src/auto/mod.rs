@@ -10,6 +10,7 @@
 
 mod blend;
 mod deliver;
+mod polynomial;
 mod search;
 mod setting;
 mod trial;
@@ -17,15 +18,20 @@ mod trial;
 pub use deliver::Delivered;
 pub use setting::Setting;
 
+use crate::checkpoint::{self, Checkpoint};
 use crate::data::{DataError, Dataset};
-use crate::fit::{FitError, setters};
+use crate::fit::{FitError, Validation, setters};
 use crate::metrics::Metrics;
 use crate::model::Model;
-use crate::progress::{Progress, Silent};
-use blend::{Blend, Way, blend, mean_and_error};
+use crate::progress::{Event, Progress, Silent};
+use crate::fit::FitParams;
+use crate::stage::Basis;
+use blend::{Blend, Member, Way, blend, mean_and_error};
 use nalgebra::DMatrix;
+use polynomial::Polynomial;
 use search::{Effort, Search};
 use serde::Serialize;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use trial::{Ground, Trial};
 
@@ -34,6 +40,8 @@ const ROWS: usize = 6000;
 /// Parts of the time after which subsets begin and the search ends; the rest is for the fits to all rows.
 const SUBSETS_FROM: f64 = 0.6;
 const SEARCH_UNTIL: f64 = 0.75;
+/// Sizes of which the error is told.
+const BUDGETS: [usize; 3] = [64 << 10, 16 << 10, 4 << 10];
 /// A linear model is delivered unless the best is better by this factor.
 const BETTER: f64 = 0.995;
 
@@ -43,17 +51,21 @@ const BETTER: f64 = 0.995;
 /// |---|---|---|
 /// | `minutes` | none | above 0: best effort |
 /// | `trials` | none | at least 1: the same bytes every time |
+/// | `heads` | 12 from 5 inputs on, else 0 | heads on random halves of the inputs that are tried |
 /// | `single` | false | one head on all inputs |
 /// | `budget_flash` | 262144 | bytes of the model file |
 /// | `budget_macs` | none | multiply-accumulates per sample |
+/// | `checkpoint` | none | a folder |
 /// | `seed` | 0 | |
 #[derive(Clone, Debug)]
 pub struct AutoParams {
     minutes: Option<f64>,
     trials: Option<usize>,
+    heads: Option<usize>,
     single: bool,
     budget_flash: usize,
     budget_macs: Option<usize>,
+    checkpoint: Option<PathBuf>,
     seed: u64,
 }
 
@@ -70,13 +82,15 @@ impl AutoParams {
     /// The defaults.
     pub fn new() -> Self {
         let budget_flash = Self::BUDGET_FLASH;
-        Self { minutes: None, trials: None, single: false, budget_flash, budget_macs: None, seed: 0 }
+        Self { minutes: None, trials: None, heads: None, single: false, budget_flash, budget_macs: None, checkpoint: None, seed: 0 }
     }
 
     setters! {
         /// Time for everything.
         = minutes: impl Into<Option<f64>>;
-        /// Settings that are tried at most.
+        /// Heads on random halves of the inputs that are tried.
+        = heads: impl Into<Option<usize>>;
+        /// Settings on all inputs that are tried at most.
         = trials: impl Into<Option<usize>>;
         /// Deliver one head.
         = single: bool;
@@ -84,6 +98,8 @@ impl AutoParams {
         = budget_flash: usize;
         /// Most multiply-accumulates per sample.
         = budget_macs: impl Into<Option<usize>>;
+        /// Folder in which what was tried is kept.
+        = checkpoint: impl Into<Option<PathBuf>>;
         /// Seed of everything.
         = seed: u64;
     }
@@ -118,11 +134,24 @@ impl AutoParams {
         let ground = Ground::new(data, history + 1, ROWS, self.seed)?;
         let effort = Effort {
             trials: self.trials.unwrap_or(usize::MAX),
+            heads: self.heads,
             end: after(SEARCH_UNTIL),
             subsets: after(SUBSETS_FROM),
         };
-        let mut search = Search::new(&ground, effort, progress);
+        let checkpoint = match &self.checkpoint {
+            Some(folder) => {
+                let settings = [("command", "fit --auto".to_owned()), ("seed", self.seed.to_string())];
+                let identity = checkpoint::identity(data, Validation::Folds(ground.count), settings);
+                let warn = |text| progress.report(&Event::Warning(text));
+                Some(Checkpoint::open(folder, identity, warn)?)
+            }
+            None => None,
+        };
+        let mut search = Search::new(&ground, effort, checkpoint, progress);
         search.run(&bases)?;
+        if let Some(found) = search.polynomial.clone() {
+            return self.plain(data, &ground, search, &found, progress);
+        }
         let (trials, complete, failures) = (search.trials, search.complete, search.failures);
         if trials.is_empty() {
             return Err(failures.into_iter().next().map_or(FitError::Stopped, |(_, error)| {
@@ -155,15 +184,57 @@ impl AutoParams {
         );
         let (model, heads, rows) = deliver::deliver(&ground, &trials, &chosen, (&residual, note), &Silent)?;
         let train = model.evaluate_at(data, &rows);
-        let tried = trials.iter().map(|trial| Tried::new(&ground, trial, chosen.extend)).collect();
-        Ok(AutoOutcome { model, train, nested, linear, nothing_better, heads, tried, complete, failures })
+        let tried = (0..trials.len()).map(|k| Tried::new(&ground, &trials, k, chosen.extend)).collect();
+        let budgets = BUDGETS.map(|bytes| {
+            let fits = |made: &Blend| deliver::size(made, &trials, data.inputs.len()).0 <= bytes;
+            (bytes, Honest::new(&ground, &trials, way, &fits).map(|honest| honest.error))
+        });
+        Ok(AutoOutcome { model, budgets, train, nested, linear, nothing_better, heads, tried, complete, failures, plain: None })
+    }
+
+    /// The outcome of a plain fit.
+    fn plain(
+        &self,
+        data: &Dataset,
+        ground: &Ground<'_>,
+        search: Search<'_>,
+        found: &Polynomial,
+        progress: &dyn Progress,
+    ) -> Result<AutoOutcome, FitError> {
+        let fit = found.params(self.seed).check(data)?.fit(data, progress)?;
+        let (trials, complete, failures) = (search.trials, search.complete, search.failures);
+        let bytes = fit.model.to_bytes().map_or(usize::MAX, |bytes| bytes.len());
+        let budgets = BUDGETS.map(|budget| (budget, (bytes <= budget).then_some(found.error)));
+        let tried = (0..trials.len()).map(|k| Tried::new(ground, &trials, k, true)).collect();
+        let linear = Honest::new(ground, &trials, Way::Linear, &|_| true);
+        let standard_error = mean_and_error(&found.blocks).1;
+        let (error, blocks) = (found.error, found.blocks.clone());
+        let head = &fit.heads[0];
+        let setting = Setting {
+            gamma: head.gamma,
+            decay: head.decay,
+            separate: false,
+            ..Setting::polynomial(Basis::Lags(found.memory), None, head.gamma, found.degree, FitParams::MAX_RANK)
+        };
+        let heads = vec![Delivered {
+            setting,
+            outputs: 0..data.outputs.len(),
+            weights: vec![1.0; data.outputs.len()],
+            ridge: head.ridge,
+            ranks: head.ranks.clone(),
+            train_residual: head.train_residual,
+        }];
+        let nested = Honest { metrics: fit.validation, error, standard_error, blocks };
+        let (model, train, nothing_better) = (fit.model, fit.train, false);
+        let plain = Some((found.memory, found.degree));
+        Ok(AutoOutcome { model, budgets, train, nested, linear, nothing_better, heads, tried, complete, failures, plain })
     }
 
     fn too_small(&self, trials: &[Trial], data: &Dataset) -> FitError {
         let least = |macs: bool| {
             let of = |k: usize| {
                 let outputs = data.outputs.len();
-                let member = blend::Member { trial: k, ridges: vec![0; outputs], weights: vec![1.0; outputs] };
+                let member = Member { trial: k, ridges: vec![0; outputs], weights: vec![1.0; outputs] };
                 let (bytes, count) = deliver::size(&Blend { extend: true, members: vec![member] }, trials, data.inputs.len());
                 if macs { count } else { bytes }
             };
@@ -194,10 +265,14 @@ pub struct AutoOutcome {
     pub heads: Vec<Delivered>,
     /// Everything that was tried, in order.
     pub tried: Vec<Tried>,
+    /// What to expect of models of so many bytes at most; none where nothing is as small.
+    pub budgets: [(usize, Option<f64>); 3],
     /// Whether the search came to its end.
     pub complete: bool,
     /// Settings that could not be fitted, and why.
     pub failures: Vec<(Setting, String)>,
+    /// Memory and degree, where the model is that of a plain fit.
+    pub plain: Option<(usize, usize)>,
 }
 
 /// A setting that was tried.
@@ -212,16 +287,25 @@ pub struct Tried {
     pub error: f64,
     /// Its error on each.
     pub blocks: Vec<f64>,
+    /// Bytes of flash and multiply-accumulates per sample of a model of it alone, about.
+    pub flash_bytes: usize,
+    /// See `flash_bytes`.
+    pub macs_per_sample: usize,
 }
 
 impl Tried {
-    fn new(ground: &Ground<'_>, trial: &Trial, extend: bool) -> Self {
+    fn new(ground: &Ground<'_>, trials: &[Trial], k: usize, extend: bool) -> Self {
+        let trial = &trials[k];
         let all: Vec<usize> = (0..ground.count).collect();
         let ridges = trial.best_ridges(ground, extend, &all);
         let error = trial.error_with(ground, extend, &all, &ridges);
         let blocks = all.iter().map(|&k| trial.error_with(ground, extend, &[k], &ridges)).collect();
         let setting = trial.setting.clone();
-        Self { setting, ridges: ridges.iter().map(|&k| trial.ridges[k]).collect(), error, blocks }
+        let weights = vec![1.0; ridges.len()];
+        let alone = Blend { extend, members: vec![Member { trial: k, ridges: ridges.clone(), weights }] };
+        let (flash_bytes, macs_per_sample) = deliver::size(&alone, trials, ground.data.inputs.len());
+        let ridges = ridges.iter().map(|&ridge| trial.ridges[ridge]).collect();
+        Self { setting, ridges, error, blocks, flash_bytes, macs_per_sample }
     }
 }
 

@@ -1,8 +1,10 @@
 //! Which settings are tried, in which order. Every next one depends on the results before it alone, never on time or threads:
 //! a search that was cut short is the beginning of the longer one.
 
+use super::polynomial::{Polynomial, polynomial};
 use super::setting::Setting;
-use super::trial::{Ground, RIDGES, Trial, WEAK};
+use super::trial::{Ground, Predictions, RIDGES, Trial, WEAK};
+use crate::checkpoint::{self, Checkpoint};
 use crate::data::Dataset;
 use crate::fit::FitError;
 use crate::network::Normal;
@@ -35,8 +37,10 @@ const MANY: usize = 5;
 /// How far to go.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Effort {
-    /// Settings at most.
+    /// Settings on all inputs at most.
     pub(super) trials: usize,
+    /// Heads on subsets of the inputs; none for as many as usual.
+    pub(super) heads: Option<usize>,
     /// When the search must end, and when subsets must begin.
     pub(super) end: Option<Instant>,
     pub(super) subsets: Option<Instant>,
@@ -79,9 +83,12 @@ pub(super) struct Search<'a> {
     pub(super) ground: &'a Ground<'a>,
     pub(super) trials: Vec<Trial>,
     pub(super) effort: Effort,
-    pub(super) progress: &'a dyn Progress,
+    checkpoint: Option<Checkpoint<'a>>,
+    progress: &'a dyn Progress,
     /// Settings that could not be fitted, and why.
     pub(super) failures: Vec<(Setting, String)>,
+    /// The polynomial that was found behind the first settings.
+    pub(super) polynomial: Option<Polynomial>,
     /// Whether it came to its end.
     pub(super) complete: bool,
     /// The longest trial so far.
@@ -92,9 +99,14 @@ pub(super) struct Search<'a> {
 struct Over;
 
 impl<'a> Search<'a> {
-    pub(super) fn new(ground: &'a Ground<'a>, effort: Effort, progress: &'a dyn Progress) -> Self {
-        let (trials, failures) = (Vec::new(), Vec::new());
-        Self { ground, trials, effort, progress, failures, complete: true, longest: Duration::ZERO }
+    pub(super) fn new(
+        ground: &'a Ground<'a>,
+        effort: Effort,
+        checkpoint: Option<Checkpoint<'a>>,
+        progress: &'a dyn Progress,
+    ) -> Self {
+        let (trials, failures, longest) = (Vec::new(), Vec::new(), Duration::ZERO);
+        Self { ground, trials, effort, checkpoint, progress, failures, polynomial: None, complete: true, longest }
     }
 
     /// Tries settings until none is left or time is over.
@@ -102,7 +114,7 @@ impl<'a> Search<'a> {
         if self.settings(bases, self.effort.subsets)?.is_err() {
             self.complete = false;
         }
-        if self.subsets(self.effort.end)?.is_err() {
+        if self.polynomial.is_none() && self.subsets(self.effort.end)?.is_err() {
             self.complete = false;
         }
         Ok(())
@@ -116,12 +128,18 @@ impl<'a> Search<'a> {
         }
         // The first trials are made in any case: there must be something to deliver.
         let late = end.is_some_and(|end| Instant::now() + self.longest / 2 > end);
-        if self.progress.stop() || self.trials.len() >= self.effort.trials || (late && self.trials.len() > 1) {
+        let whole = self.trials.iter().filter(|trial| trial.setting.inputs.is_none()).count();
+        let enough = setting.inputs.is_none() && whole >= self.effort.trials;
+        if self.progress.stop() || enough || (late && self.trials.len() > 1) {
             return Ok(Err(Over));
         }
         let start = Instant::now();
-        match Trial::new(self.ground, setting.clone(), ridges, self.progress) {
-            Ok(trial) => {
+        let predictions = checkpoint::keep(self.checkpoint.as_ref(), "tried", &(&setting, ridges), || {
+            Predictions::new(self.ground, &setting, ridges, self.progress)
+        });
+        match predictions {
+            Ok(predictions) => {
+                let trial = Trial::new(self.ground, setting.clone(), ridges, predictions);
                 let error = trial.error(self.ground, true, &self.all());
                 self.trials.push(trial);
                 self.progress.report(&Event::Tried { done: self.trials.len(), setting: &setting, error });
@@ -140,6 +158,12 @@ impl<'a> Search<'a> {
 
     fn error(&self, trial: &Trial) -> f64 {
         trial.error(self.ground, true, &self.all())
+    }
+
+    /// The least error of some settings and the one that has it.
+    pub(super) fn best(&self, keep: impl Fn(&Setting) -> bool) -> Option<(f64, &Setting)> {
+        let trial = &self.trials[*self.ranked(keep).first()?];
+        Some((self.error(trial), &trial.setting))
     }
 
     /// Trials on all inputs from the best on.
@@ -216,6 +240,12 @@ impl<'a> Search<'a> {
                     attempt!(Setting { rank: 2 * RANK, separate: false, ..setting.clone() }, &RIDGES);
                 }
             }
+            if round == 1 {
+                self.polynomial = polynomial(self, self.progress);
+                if self.polynomial.is_some() {
+                    return Ok(Ok(()));
+                }
+            }
         }
         // Systems with little noise want weaker ridges.
         for k in self.ranked(|_| true).into_iter().take(CLOSER) {
@@ -232,13 +262,11 @@ impl<'a> Search<'a> {
     fn subsets(&mut self, end: Option<Instant>) -> Result<Result<(), Over>, FitError> {
         let p = self.ground.data.inputs.len();
         let Some(&best) = self.ranked(|_| true).first() else { return Ok(Ok(())) };
-        if p < MANY {
-            return Ok(Ok(()));
-        }
+        let count = self.effort.heads.unwrap_or(if p < MANY { 0 } else { SUBSETS });
         let (setting, ridges) = (self.trials[best].setting.clone(), self.trials[best].ridges.clone());
-        let size = (p / 2).max(3);
+        let size = (p / 2).max(3).min(p);
         let mut normal = Normal::new(self.ground.seed.wrapping_add(1));
-        for _ in 0..SUBSETS {
+        for _ in 0..count {
             let mut order: Vec<(f64, usize)> = (0..p).map(|input| (normal.draw(), input)).collect();
             order.sort_by(|a, b| a.0.total_cmp(&b.0));
             let mut inputs: Vec<usize> = order[..size].iter().map(|(_, input)| *input).collect();

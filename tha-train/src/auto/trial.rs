@@ -9,6 +9,7 @@ use crate::solve::{Course, Problem, Settings, along};
 use crate::stage::{OutputMap, Scaling, Stage, Staged, mean_and_std};
 use nalgebra::DMatrix;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use tha_core::RangePolicy;
 
@@ -87,14 +88,46 @@ impl<'a> Ground<'a> {
     }
 }
 
-/// What short fits of a setting predict for rows they have not seen.
+/// What short fits of a setting predict for rows they have not seen; f32 is enough. Output by output.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Predictions {
+    rows: usize,
+    /// For each ridge.
+    held: Vec<Vec<f32>>,
+    /// What the linear part adds outside of the range of the rows that were fitted.
+    beyond: Vec<f32>,
+}
+
+impl Predictions {
+    /// Fits the setting without each block.
+    pub(super) fn new(
+        ground: &Ground<'_>,
+        setting: &Setting,
+        ridges: &[f64],
+        progress: &dyn Progress,
+    ) -> Result<Self, FitError> {
+        let blocks = (0..ground.count).into_par_iter();
+        let blocks: Vec<Held> =
+            blocks.map(|k| held(ground, setting, ridges, k, progress)).collect::<Result<_, _>>()?;
+        let (n, l) = ground.y.shape();
+        let mut all = Self { rows: n, held: vec![vec![0.0; n * l]; ridges.len()], beyond: vec![0.0; n * l] };
+        for Held { rows, values, beyond } in blocks {
+            for (j, (i, &t)) in (0..l).flat_map(|j| rows.iter().enumerate().map(move |row| (j, row))) {
+                all.beyond[j * n + t] = beyond[(i, j)] as f32;
+                for (held, values) in all.held.iter_mut().zip(&values) {
+                    held[j * n + t] = values[(i, j)] as f32;
+                }
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// A setting and how good it is on blocks.
 pub(super) struct Trial {
     pub(super) setting: Setting,
     pub(super) ridges: Vec<f64>,
-    /// For each ridge, N x l; f32 is enough.
-    held: Vec<DMatrix<f32>>,
-    /// What the linear part adds outside of the range of the rows that were fitted.
-    beyond: DMatrix<f32>,
+    predictions: Predictions,
     /// For each policy (clamp, extend) and ridge, sums of squared errors: blocks x outputs.
     squares: [Vec<DMatrix<f64>>; 2],
 }
@@ -107,53 +140,30 @@ struct Held {
 }
 
 impl Trial {
-    /// Fits the setting without each block.
-    pub(super) fn new(
-        ground: &Ground<'_>,
-        setting: Setting,
-        ridges: &[f64],
-        progress: &dyn Progress,
-    ) -> Result<Self, FitError> {
-        let blocks = (0..ground.count).into_par_iter();
-        let blocks: Vec<Held> =
-            blocks.map(|k| held(ground, &setting, ridges, k, progress)).collect::<Result<_, _>>()?;
-        let (n, l) = ground.y.shape();
-        let mut trial = Self {
-            setting,
-            ridges: ridges.to_vec(),
-            held: vec![DMatrix::zeros(n, l); ridges.len()],
-            beyond: DMatrix::zeros(n, l),
-            squares: [const { Vec::new() }; 2],
-        };
-        for Held { rows, values, beyond } in blocks {
-            for (i, &t) in rows.iter().enumerate() {
-                for j in 0..l {
-                    trial.beyond[(t, j)] = beyond[(i, j)] as f32;
-                    for (held, values) in trial.held.iter_mut().zip(&values) {
-                        held[(t, j)] = values[(i, j)] as f32;
-                    }
-                }
-            }
-        }
+    /// Judges the predictions.
+    pub(super) fn new(ground: &Ground<'_>, setting: Setting, ridges: &[f64], predictions: Predictions) -> Self {
+        let squares = [const { Vec::new() }; 2];
+        let mut trial = Self { setting, ridges: ridges.to_vec(), predictions, squares };
         trial.squares = [false, true].map(|extend| {
             let of_ridge = |ridge: usize| {
-                let mut sums = DMatrix::zeros(ground.count, l);
+                let mut sums = DMatrix::zeros(ground.count, ground.y.ncols());
                 for (t, &block) in ground.blocks.iter().enumerate() {
-                    for j in 0..l {
+                    for j in 0..ground.y.ncols() {
                         sums[(block, j)] += (trial.value(ridge, extend, t, j) - ground.y[(t, j)]).powi(2);
                     }
                 }
                 sums
             };
-            (0..trial.ridges.len()).map(of_ridge).collect()
+            (0..ridges.len()).map(of_ridge).collect()
         });
-        Ok(trial)
+        trial
     }
 
     /// The prediction for a row.
     pub(super) fn value(&self, ridge: usize, extend: bool, t: usize, j: usize) -> f64 {
-        let beyond = if extend { self.beyond[(t, j)] } else { 0.0 };
-        f64::from(self.held[ridge][(t, j)] + beyond)
+        let Predictions { rows, held, beyond } = &self.predictions;
+        let at = j * rows + t;
+        f64::from(held[ridge][at] + if extend { beyond[at] } else { 0.0 })
     }
 
     /// For each output the ridge with the least error on some blocks; the same for all where they share a network.

@@ -24,9 +24,9 @@ use tha_train::stage::Basis;
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     #[command(flatten)]
-    data: DataArgs,
+    pub data: DataArgs,
     #[command(flatten)]
-    columns: ColumnArgs,
+    pub columns: ColumnArgs,
     /// Where the model goes; - is standard output, with the summary on standard error.
     #[arg(long, value_name = "MODEL.tha")]
     pub out: PathBuf,
@@ -65,10 +65,26 @@ pub(super) struct Args {
     restarts: Option<usize>,
     #[command(flatten)]
     validation: ValidationArgs,
+    /// Choose everything: filters, maps, degree, rank, ridge, and heads with their inputs and weights. Options of the model do not go
+    /// with it.
+    #[arg(long, conflicts_with_all = [
+        "memory", "basis", "maps", "degree", "max_rank", "tol", "solver", "ridge", "decay", "restarts", "val", "val_fraction",
+        "folds", "subset_size", "subsets", "combine", "no_refit", "range",
+    ])]
+    pub auto: bool,
+    /// With --auto, time for everything: best effort [default: 3, unless there is --trials].
+    #[arg(long, value_name = "T", requires = "auto", conflicts_with = "trials")]
+    pub minutes: Option<f64>,
+    /// With --auto, settings to try on all inputs, at most: the same model every time.
+    #[arg(long, value_name = "N", requires = "auto")]
+    pub trials: Option<usize>,
+    /// With --auto, deliver one head: smaller, and a little worse.
+    #[arg(long, requires = "auto")]
+    pub single: bool,
     /// Train an ensemble of this many heads, each on a subset of the inputs (Tensor Head Averaging). Without it, one
-    /// head on all inputs: the full model.
+    /// head on all inputs: the full model. With --auto, heads on subsets that are tried [default: 12].
     #[arg(long, value_name = "K")]
-    heads: Option<usize>,
+    pub heads: Option<usize>,
     /// Inputs of each head; with --subsets per-output, at most [default: 4].
     #[arg(long, value_name = "S")]
     subset_size: Option<usize>,
@@ -83,13 +99,13 @@ pub(super) struct Args {
     combine: Option<Combine>,
     /// Keep every finished head in this folder, and go on from what is there.
     #[arg(long, value_name = "DIR")]
-    checkpoint: Option<PathBuf>,
+    pub checkpoint: Option<PathBuf>,
     /// The best ensemble whose model file has at most so many bytes.
     #[arg(long, value_name = "BYTES")]
-    budget_flash: Option<usize>,
+    pub budget_flash: Option<usize>,
     /// The best ensemble with at most so many multiply-accumulates per sample.
     #[arg(long, value_name = "N")]
-    budget_macs: Option<usize>,
+    pub budget_macs: Option<usize>,
     /// Keep the model that was chosen, without a refit on all of the data.
     #[arg(long, conflicts_with = "folds")]
     no_refit: bool,
@@ -99,20 +115,21 @@ pub(super) struct Args {
     range: RangePolicy,
     /// Seed of everything.
     #[arg(long, value_name = "N", default_value_t = 0)]
-    seed: u64,
+    pub seed: u64,
     /// Write a report with plots; - is standard output.
     #[arg(long, value_name = "FILE.html")]
-    report: Option<PathBuf>,
+    pub report: Option<PathBuf>,
     #[command(flatten)]
-    replace: Replace,
+    pub replace: Replace,
     #[command(flatten)]
-    threads: Threads,
+    pub threads: Threads,
     #[command(flatten)]
-    speech: Speech,
+    pub speech: Speech,
 }
 
 const EXAMPLES: &str = "\
 Examples:
+  tha-train fit plant.csv --out model.tha --auto --minutes 3
   tha-train fit data/train.csv --out model.tha --memory 4 --degree 3
   tha-train fit plant.csv --inputs 'valve*,T_in' --outputs T_out --out plant.tha
   tha-train fit data/train.csv --out model.tha --folds 5 --range clamp
@@ -204,7 +221,9 @@ impl Args {
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let start = Instant::now();
     args.threads.apply();
-    args.params().check_values()?;
+    if !args.auto {
+        args.params().check_values()?;
+    }
     let speech = beside(args.speech, [&args.out].into_iter().chain(&args.report))?;
     for (path, kind) in [(Some(&args.out), Kind::Model), (args.report.as_ref(), Kind::Text)] {
         let read = args.data.files().chain(args.validation.val.as_deref());
@@ -215,6 +234,9 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         return Err(CliError::Usage(format!("--report: {name} is where the model goes; give another name")));
     }
     let data = read(&args.data, &args.columns.columns())?;
+    if args.auto {
+        return super::auto::run(args, speech, &data, start);
+    }
     let validation = args.validation.read(&data)?;
     let subsets = args.subsets.as_ref().map(|text| strategy(text, &data.inputs)).transpose()?;
     let params = args.params().subsets(subsets).validation(args.validation.meant(validation.as_ref()));

@@ -103,7 +103,7 @@ impl<'a> Report<'a> {
 
 /// Figures on some samples, one entry per output where there are brackets.
 #[derive(Serialize)]
-struct Part {
+pub(super) struct Part {
     relative_residual: f64,
     nrmse: Vec<f64>,
     rmse: Vec<f64>,

@@ -2,6 +2,7 @@
 
 mod analyze;
 mod args;
+mod auto;
 mod demo;
 mod error;
 mod evaluate;

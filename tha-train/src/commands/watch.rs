@@ -14,6 +14,8 @@ pub(super) struct Watch<'a> {
     pub name: &'static str,
     /// When a search is to end.
     pub deadline: Option<Instant>,
+    /// When an automatic fit means to be done.
+    pub until: Option<Instant>,
     /// The course of the fit.
     pub course: Mutex<Convergence>,
     /// The least error of a search so far.
@@ -22,7 +24,7 @@ pub(super) struct Watch<'a> {
 
 impl<'a> Watch<'a> {
     pub(super) fn new(status: &'a Status) -> Self {
-        Self { status, name: "", deadline: None, course: Mutex::default(), best: Mutex::default() }
+        Self { status, name: "", deadline: None, until: None, course: Mutex::default(), best: Mutex::default() }
     }
 }
 
@@ -42,7 +44,16 @@ impl Progress for Watch<'_> {
                 }
                 best = least.map_or(best, |least| format!("; best so far {}", figure(least)));
             }
+            Event::Tried { error, .. } => {
+                let mut least = lock(&self.best);
+                let known = least.map_or(*error, |least| least.min(*error));
+                *least = Some(known);
+                best = format!("; best so far {}", figure(known));
+            }
             _ => {}
+        }
+        if let Some(until) = self.until {
+            best += &format!("; {} s left", until.saturating_duration_since(Instant::now()).as_secs());
         }
         let name = if self.name.is_empty() { String::new() } else { format!("{}: ", self.name) };
         self.status.now(|| format!("{name}{event}{best}"));

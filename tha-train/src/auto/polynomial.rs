@@ -1,0 +1,86 @@
+//! Systems that are polynomials of their last samples: where one was nearly found, the search of plain [`FitParams`] for networks
+//! that fit all but exactly has the last word.
+
+use super::search::Search;
+use super::trial::Ground;
+use crate::fit::FitParams;
+use crate::progress::{OnlyStop, Progress};
+use crate::solve::{self, Problem, SolveParams};
+use crate::stage::Scaling;
+
+/// Errors on blocks from which a polynomial may be the truth.
+const NEARLY: f64 = 0.7;
+/// A polynomial of lags is behind the best if it is not worse by more than this factor.
+const BESIDE: f64 = 1.1;
+/// It must be better than everything else by this factor.
+const CLEARLY: f64 = 0.9;
+/// A shorter memory is taken if it is not worse by more than this factor.
+const LEVEL: f64 = 1.02;
+const MOST_DEGREE: usize = 4;
+/// Monomials up to which the search is quick.
+const COLUMNS: usize = 60;
+
+/// A polynomial network and its errors on blocks.
+#[derive(Clone, Debug)]
+pub(super) struct Polynomial {
+    pub(super) memory: usize,
+    pub(super) degree: usize,
+    /// Fits all but exactly.
+    exact: bool,
+    pub(super) error: f64,
+    pub(super) blocks: Vec<f64>,
+}
+
+impl Polynomial {
+    /// The plain fit of it.
+    pub(super) fn params(&self, seed: u64) -> FitParams<'static> {
+        FitParams::new().memory(self.memory).degree(self.degree).seed(seed)
+    }
+}
+
+/// The polynomial behind the best that was tried, if there is one.
+pub(super) fn polynomial(search: &Search<'_>, progress: &dyn Progress) -> Option<Polynomial> {
+    let ground = search.ground;
+    let (least, _) = search.best(|_| true)?;
+    let inputs = ground.data.inputs.len();
+    let (error, setting) = search.best(|setting| {
+        setting.degree > 1 && setting.maps.is_none() && setting.memory() > 0 && setting.columns(inputs) <= COLUMNS
+    })?;
+    if error > NEARLY.min(BESIDE * least) {
+        return None;
+    }
+    let memory = setting.memory();
+    let mut best: Option<Polynomial> = None;
+    for degree in setting.degree..=MOST_DEGREE.min(setting.degree + 1) {
+        let found = score(ground, memory, degree, progress)?;
+        if best.as_ref().is_none_or(|best| found.error < CLEARLY * best.error) {
+            best = Some(found);
+        }
+    }
+    // One that fits all but exactly is the truth also where others are level with it.
+    let good = |found: &Polynomial| found.error < CLEARLY * least || (found.exact && found.error < LEVEL * least);
+    let mut best = best.filter(good)?;
+    while best.memory > 1 {
+        match score(ground, best.memory - 1, best.degree, progress) {
+            Some(shorter) if shorter.error <= LEVEL * best.error => best = shorter,
+            _ => break,
+        }
+    }
+    Some(best)
+}
+
+fn score(ground: &Ground<'_>, memory: usize, degree: usize, progress: &dyn Progress) -> Option<Polynomial> {
+    let scaling = Scaling::from_rows(ground.data, &ground.rows).ok()?;
+    let samples = ground.data.lagged(memory, &scaling, ground.rows.clone());
+    let options = SolveParams {
+        degree,
+        max_rank: FitParams::MAX_RANK,
+        memory,
+        seed: ground.seed,
+        ..SolveParams::default()
+    };
+    let problem = Problem { x: &samples, y: &samples.y };
+    let choice = solve::choose(&problem, &ground.blocks, &options, &OnlyStop(progress)).ok()?;
+    let exact = choice.settings.exact;
+    Some(Polynomial { memory, degree, exact, error: choice.error, blocks: choice.blocks })
+}

@@ -1,0 +1,287 @@
+//! `tha-train fit --auto`: everything by itself, and what it says of it.
+
+use super::error::CliError;
+use super::fit::Args;
+use super::fit_report::Part;
+use super::shell::quoted;
+use super::watch::Watch;
+use serde::Serialize;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tha_core::RangePolicy;
+use tha_cli::{Speech, Status, count, figure, summary, table};
+use tha_train::auto::{AutoOutcome, AutoParams, Delivered, Honest, Tried};
+use tha_train::data::Dataset;
+use tha_train::host;
+use tha_train::model::OutOfRange;
+use tha_train::output::Staging;
+use tha_train::report;
+
+/// Time where nobody says.
+const MINUTES: f64 = 3.0;
+
+/// The JSON object of an automatic fit.
+#[derive(Serialize)]
+struct Report<'a> {
+    train: Part,
+    val: Val,
+    /// The best linear model of lags, on the same blocks.
+    linear: Option<Linear>,
+    nothing_better_than_linear: bool,
+    heads: Vec<Head>,
+    basis: String,
+    maps: Option<usize>,
+    gamma: f64,
+    range_policy: &'static str,
+    numbers: &'static str,
+    parameters: usize,
+    flash_bytes: usize,
+    macs_per_sample: usize,
+    /// What models of so many bytes at most would cost in error.
+    budgets: Vec<Budget>,
+    tried: &'a [Tried],
+    failed: Vec<Failed>,
+    complete: bool,
+    command: String,
+    seconds: f64,
+    peak_rss_mb: Option<f64>,
+    out_of_range: Vec<OutOfRange>,
+}
+
+#[derive(Serialize)]
+struct Val {
+    #[serde(flatten)]
+    part: Part,
+    error: f64,
+    standard_error: f64,
+    blocks: Vec<f64>,
+}
+
+#[derive(Serialize)]
+struct Linear {
+    nrmse: f64,
+    standard_error: f64,
+}
+
+#[derive(Serialize)]
+struct Budget {
+    flash_bytes: usize,
+    nrmse: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct Failed {
+    setting: String,
+    reason: String,
+}
+
+#[derive(Serialize)]
+struct Head {
+    inputs: Vec<String>,
+    outputs: Vec<String>,
+    basis: String,
+    maps: Option<usize>,
+    degree: usize,
+    ranks: Vec<usize>,
+    weight: f64,
+    weights: Vec<f64>,
+    gamma: f64,
+    ridge: f64,
+    decay: Option<f64>,
+    train_residual: f64,
+    val_residual: Option<f64>,
+}
+
+impl Head {
+    fn new(data: &Dataset, head: &Delivered) -> Self {
+        let setting = &head.setting;
+        let inputs = setting.inputs.clone().unwrap_or_else(|| (0..data.inputs.len()).collect());
+        Self {
+            inputs: inputs.iter().map(|&k| data.inputs[k].clone()).collect(),
+            outputs: data.outputs[head.outputs.clone()].to_vec(),
+            basis: setting.basis.to_string(),
+            maps: setting.maps,
+            degree: setting.degree,
+            ranks: head.ranks.clone(),
+            weight: head.weights.iter().sum::<f64>() / head.weights.len().max(1) as f64,
+            weights: head.weights.clone(),
+            gamma: setting.gamma,
+            ridge: head.ridge,
+            decay: setting.decay,
+            train_residual: head.train_residual,
+            val_residual: None,
+        }
+    }
+}
+
+pub(super) fn run(args: &Args, speech: Speech, data: &Dataset, start: Instant) -> Result<(), CliError> {
+    let minutes = args.minutes.or(args.trials.is_none().then_some(MINUTES));
+    let params = AutoParams::new()
+        .minutes(minutes)
+        .trials(args.trials)
+        .heads(args.heads)
+        .single(args.single)
+        .budget_flash(args.budget_flash.unwrap_or(AutoParams::BUDGET_FLASH))
+        .budget_macs(args.budget_macs)
+        .checkpoint(args.checkpoint.clone())
+        .seed(args.seed);
+    params.check(data)?;
+    let status = Status::new(args.speech, [data.warnings(), data.device_warnings()].concat());
+    let mut watch = Watch::new(&status);
+    watch.until = minutes.map(|minutes| start + Duration::from_secs_f64(60.0 * minutes));
+    let outcome = params.fit(data, &watch)?;
+    let bytes = outcome.model.to_bytes()?;
+    let page = args.report.as_ref().map(|_| page(&args.out, data, &outcome, bytes.len()));
+    let mut staging = Staging::among_others(args.replace.force);
+    staging.write(&args.out, |to| to.write_all(&bytes))?;
+    if let (Some(path), Some(page)) = (&args.report, page) {
+        staging.write(path, |to| to.write_all(page.as_bytes()))?;
+    }
+    staging.commit()?;
+    status.done();
+    let report = Report::new(args, data, &outcome, bytes.len(), start);
+    summary(speech, &report, || words(args, &outcome, &report));
+    Ok(())
+}
+
+/// The command that gives the same bytes again.
+fn command(args: &Args, outcome: &AutoOutcome) -> String {
+    let whole = outcome.tried.iter().filter(|tried| tried.setting.inputs.is_none()).count();
+    let heads = outcome.tried.len() - whole;
+    let path = |path: &Path| quoted(&path.display().to_string());
+    let mut words = vec!["tha-train fit".to_owned()];
+    words.extend(args.data.data.iter().map(|data| path(data)));
+    let files = [("--u", &args.data.u), ("--y", &args.data.y)];
+    words.extend(files.into_iter().filter_map(|(flag, file)| Some(format!("{flag} {}", path(file.as_ref()?)))));
+    for (flag, names) in [("--inputs", &args.columns.inputs), ("--outputs", &args.columns.outputs)] {
+        if !names.is_empty() {
+            words.push(format!("{flag} {}", quoted(&names.join(","))));
+        }
+    }
+    words.push(format!("--out {} --seed {}", path(&args.out), args.seed));
+    if let Some((memory, degree)) = outcome.plain {
+        words.push(format!("--memory {memory} --degree {degree}"));
+        return words.join(" ");
+    }
+    words.push(format!("--auto --trials {whole} --heads {heads}"));
+    if args.single {
+        words.push("--single".into());
+    }
+    for (flag, budget) in [("--budget-flash", args.budget_flash), ("--budget-macs", args.budget_macs)] {
+        words.extend(budget.map(|budget| format!("{flag} {budget}")));
+    }
+    words.join(" ")
+}
+
+impl<'a> Report<'a> {
+    fn new(args: &Args, data: &Dataset, outcome: &'a AutoOutcome, flash_bytes: usize, start: Instant) -> Self {
+        let Honest { metrics, error, standard_error, blocks } = &outcome.nested;
+        let first = outcome.heads.first().map(|head| &head.setting);
+        let mut bases: Vec<String> = outcome.heads.iter().map(|head| head.setting.basis.to_string()).collect();
+        bases.dedup();
+        bases.sort();
+        bases.dedup();
+        let failed = |(setting, reason): &(_, String)| Failed { setting: format!("{setting}"), reason: reason.clone() };
+        Self {
+            train: (&outcome.train).into(),
+            val: Val {
+                part: metrics.into(),
+                error: *error,
+                standard_error: *standard_error,
+                blocks: blocks.clone(),
+            },
+            linear: outcome
+                .linear
+                .as_ref()
+                .map(|linear| Linear { nrmse: linear.error, standard_error: linear.standard_error }),
+            nothing_better_than_linear: outcome.nothing_better,
+            heads: outcome.heads.iter().map(|head| Head::new(data, head)).collect(),
+            basis: bases.join(" "),
+            maps: outcome.heads.iter().filter_map(|head| head.setting.maps).max(),
+            gamma: first.map_or(1.0, |setting| setting.gamma),
+            range_policy: match outcome.model.spec().range {
+                RangePolicy::Pass => "pass",
+                RangePolicy::Clamp => "clamp",
+                RangePolicy::Extend => "extend",
+            },
+            numbers: "f32",
+            parameters: outcome.model.parameters(),
+            flash_bytes,
+            macs_per_sample: outcome.model.macs(),
+            budgets: outcome
+                .budgets
+                .iter()
+                .map(|&(flash_bytes, nrmse)| Budget { flash_bytes, nrmse })
+                .collect(),
+            tried: &outcome.tried,
+            failed: outcome.failures.iter().map(failed).collect(),
+            complete: outcome.complete,
+            command: command(args, outcome),
+            seconds: start.elapsed().as_secs_f64(),
+            peak_rss_mb: host::peak_rss_mb(),
+            out_of_range: Vec::new(),
+        }
+    }
+}
+
+/// What to expect, beside what a linear model gives.
+fn expected(outcome: &AutoOutcome) -> String {
+    let with = |honest: &Honest| format!("{} ± {}", figure(honest.error), figure(honest.standard_error));
+    match &outcome.linear {
+        Some(linear) if outcome.nothing_better => {
+            format!("NRMSE {}: nothing that was tried is better than a linear model, so this is one", with(linear))
+        }
+        Some(linear) => format!("NRMSE {}; a linear model gives {}", with(&outcome.nested), with(linear)),
+        None => format!("NRMSE {}", with(&outcome.nested)),
+    }
+}
+
+fn words(args: &Args, outcome: &AutoOutcome, report: &Report<'_>) -> String {
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut best: Vec<&Tried> = outcome.tried.iter().filter(|tried| tried.setting.inputs.is_none()).collect();
+    best.sort_by(|a, b| a.error.total_cmp(&b.error));
+    for tried in best.into_iter().take(5) {
+        rows.push(vec![
+            tried.setting.to_string(),
+            figure(tried.error),
+            tried.flash_bytes.to_string(),
+            tried.macs_per_sample.to_string(),
+        ]);
+    }
+    let mut text = table("best single settings, NRMSE on blocks, bytes, MACs", &rows);
+    text += &format!("expected on new data, from blocks that chose nothing: {}\n", expected(outcome));
+    let cost = |&(bytes, error): &(usize, Option<f64>)| match error {
+        Some(error) => format!("{} KiB {}", bytes / 1024, figure(error)),
+        None => format!("{} KiB nothing", bytes / 1024),
+    };
+    let costs: Vec<String> = outcome.budgets.iter().map(cost).collect();
+    text += &format!("with a smaller --budget-flash: {}\n", costs.join(", "));
+    if !outcome.complete {
+        text += "the search was cut short; more --minutes may give more\n";
+    }
+    text += &format!("the same again: {}\n", report.command);
+    text + &format!(
+        "{}: {}, {} parameters, {} bytes of flash, {} multiply-accumulates per sample, {:.1} s",
+        args.out.display(),
+        count(outcome.heads.len(), "head"),
+        report.parameters,
+        report.flash_bytes,
+        report.macs_per_sample,
+        report.seconds,
+    )
+}
+
+fn page(out: &Path, data: &Dataset, outcome: &AutoOutcome, bytes: usize) -> String {
+    let file = |path: &Path| path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
+    report::html(&report::Report {
+        title: file(out),
+        model: &outcome.model,
+        bytes,
+        data,
+        data_name: format!("{}, the data of the fit,", file(Path::new(&data.origin))),
+        convergence: None,
+        full: None,
+        analysis: None,
+        compared: &[],
+    })
+}
