@@ -117,7 +117,9 @@ impl fmt::Display for Event<'_> {
                     Err(error) => write!(f, "{error}"),
                 }
             }
-            Self::Tried { done, setting, error } => write!(f, "setting {done}: {setting}: {error:.4} on blocks"),
+            Self::Tried { done, setting, error } => {
+                write!(f, "setting {done}: {setting}: {error:.4} on blocks")
+            }
             Self::Warning(text) => write!(f, "{text}"),
         }
     }

@@ -143,7 +143,13 @@ fn by_block(ground: &Ground<'_>, trials: &[Trial], k: usize, extend: bool, block
 }
 
 /// The simplest setting within one standard error of the best, and not worse by more than two per cent.
-fn simplest(ground: &Ground<'_>, trials: &[Trial], ranked: &[(f64, usize)], extend: bool, blocks: &[usize]) -> usize {
+fn simplest(
+    ground: &Ground<'_>,
+    trials: &[Trial],
+    ranked: &[(f64, usize)],
+    extend: bool,
+    blocks: &[usize],
+) -> usize {
     let (least, best) = ranked[0];
     let by_block = |k: usize| by_block(ground, trials, k, extend, blocks);
     let of_best = by_block(best);
@@ -251,9 +257,8 @@ impl<'a> Judge<'a> {
                 self.blocks.iter().copied().filter(|&b| b != block || self.blocks.len() == 1).collect();
             let weights = self.weights(&heads, kind, &others);
             let count = self.ground.blocks.iter().filter(|&&b| b == block).count();
-            let losses: Vec<f64> = (0..outputs)
-                .map(|j| self.products[block][j].select(&heads).loss(&weights[j]))
-                .collect();
+            let losses: Vec<f64> =
+                (0..outputs).map(|j| self.products[block][j].select(&heads).loss(&weights[j])).collect();
             squares.iter_mut().zip(&losses).for_each(|(square, loss)| *square += loss);
             by_block.push(relative(&losses, count));
             rows += count;

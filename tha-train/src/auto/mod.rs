@@ -20,11 +20,11 @@ pub use setting::Setting;
 
 use crate::checkpoint::{self, Checkpoint};
 use crate::data::{DataError, Dataset};
+use crate::fit::FitParams;
 use crate::fit::{FitError, Validation, setters};
 use crate::metrics::Metrics;
 use crate::model::Model;
 use crate::progress::{Event, Progress, Silent};
-use crate::fit::FitParams;
 use crate::stage::Basis;
 use blend::{Blend, Member, Way, blend, mean_and_error};
 use nalgebra::DMatrix;
@@ -82,7 +82,16 @@ impl AutoParams {
     /// The defaults.
     pub fn new() -> Self {
         let budget_flash = Self::BUDGET_FLASH;
-        Self { minutes: None, trials: None, heads: None, single: false, budget_flash, budget_macs: None, checkpoint: None, seed: 0 }
+        Self {
+            minutes: None,
+            trials: None,
+            heads: None,
+            single: false,
+            budget_flash,
+            budget_macs: None,
+            checkpoint: None,
+            seed: 0,
+        }
     }
 
     setters! {
@@ -116,7 +125,8 @@ impl AutoParams {
             return refuse("trials", "0".into(), "at least 1");
         }
         if data.len() < 20 {
-            let finding = format!("{} samples are too few to compare settings on; 20 are the least", data.len());
+            let finding =
+                format!("{} samples are too few to compare settings on; 20 are the least", data.len());
             return Err(DataError::new(&data.origin, finding).into());
         }
         Ok(())
@@ -126,9 +136,8 @@ impl AutoParams {
     pub fn fit(&self, data: &Dataset, progress: &dyn Progress) -> Result<AutoOutcome, FitError> {
         self.check(data)?;
         let start = Instant::now();
-        let after = |part: f64| {
-            self.minutes.map(|minutes| start + Duration::from_secs_f64(60.0 * minutes * part))
-        };
+        let after =
+            |part: f64| self.minutes.map(|minutes| start + Duration::from_secs_f64(60.0 * minutes * part));
         let history = search::history(data);
         let bases = search::bases(data, history);
         let ground = Ground::new(data, history + 1, ROWS, self.seed)?;
@@ -154,9 +163,10 @@ impl AutoParams {
         }
         let (trials, complete, failures) = (search.trials, search.complete, search.failures);
         if trials.is_empty() {
-            return Err(failures.into_iter().next().map_or(FitError::Stopped, |(_, error)| {
-                DataError::new(&data.origin, error).into()
-            }));
+            return Err(failures
+                .into_iter()
+                .next()
+                .map_or(FitError::Stopped, |(_, error)| DataError::new(&data.origin, error).into()));
         }
         let fits = |made: &Blend| {
             let (bytes, macs) = deliver::size(made, &trials, data.inputs.len());
@@ -167,7 +177,8 @@ impl AutoParams {
         let all: Vec<usize> = (0..ground.count).collect();
         let linear = honest(Way::Linear);
         let mut nested = honest(way).ok_or_else(|| self.too_small(&trials, data))?;
-        let mut chosen = blend(&ground, &trials, &all, way, &fits).ok_or_else(|| self.too_small(&trials, data))?;
+        let mut chosen =
+            blend(&ground, &trials, &all, way, &fits).ok_or_else(|| self.too_small(&trials, data))?;
         let mut nothing_better = false;
         if let Some(linear) = linear.as_ref().filter(|linear| nested.error > BETTER * linear.error)
             && let Some(made) = blend(&ground, &trials, &all, Way::Linear, &fits)
@@ -189,7 +200,19 @@ impl AutoParams {
             let fits = |made: &Blend| deliver::size(made, &trials, data.inputs.len()).0 <= bytes;
             (bytes, Honest::new(&ground, &trials, way, &fits).map(|honest| honest.error))
         });
-        Ok(AutoOutcome { model, budgets, train, nested, linear, nothing_better, heads, tried, complete, failures, plain: None })
+        Ok(AutoOutcome {
+            model,
+            budgets,
+            train,
+            nested,
+            linear,
+            nothing_better,
+            heads,
+            tried,
+            complete,
+            failures,
+            plain: None,
+        })
     }
 
     /// The outcome of a plain fit.
@@ -214,7 +237,13 @@ impl AutoParams {
             gamma: head.gamma,
             decay: head.decay,
             separate: false,
-            ..Setting::polynomial(Basis::Lags(found.memory), None, head.gamma, found.degree, FitParams::MAX_RANK)
+            ..Setting::polynomial(
+                Basis::Lags(found.memory),
+                None,
+                head.gamma,
+                found.degree,
+                FitParams::MAX_RANK,
+            )
         };
         let heads = vec![Delivered {
             setting,
@@ -227,7 +256,19 @@ impl AutoParams {
         let nested = Honest { metrics: fit.validation, error, standard_error, blocks };
         let (model, train, nothing_better) = (fit.model, fit.train, false);
         let plain = Some((found.memory, found.degree));
-        Ok(AutoOutcome { model, budgets, train, nested, linear, nothing_better, heads, tried, complete, failures, plain })
+        Ok(AutoOutcome {
+            model,
+            budgets,
+            train,
+            nested,
+            linear,
+            nothing_better,
+            heads,
+            tried,
+            complete,
+            failures,
+            plain,
+        })
     }
 
     fn too_small(&self, trials: &[Trial], data: &Dataset) -> FitError {
@@ -235,7 +276,8 @@ impl AutoParams {
             let of = |k: usize| {
                 let outputs = data.outputs.len();
                 let member = Member { trial: k, ridges: vec![0; outputs], weights: vec![1.0; outputs] };
-                let (bytes, count) = deliver::size(&Blend { extend: true, members: vec![member] }, trials, data.inputs.len());
+                let (bytes, count) =
+                    deliver::size(&Blend { extend: true, members: vec![member] }, trials, data.inputs.len());
                 if macs { count } else { bytes }
             };
             (0..trials.len()).map(of).min().unwrap_or(0)
@@ -244,7 +286,11 @@ impl AutoParams {
             Some(most) if least(true) > most => ("budget_macs", most, least(true)),
             _ => ("budget_flash", self.budget_flash, least(false)),
         };
-        FitError::Option { option, found: found.to_string(), expected: format!("about {least} at least for these data") }
+        FitError::Option {
+            option,
+            found: found.to_string(),
+            expected: format!("about {least} at least for these data"),
+        }
     }
 }
 
@@ -352,5 +398,118 @@ impl Honest {
         ground.scaling.restore(&mut prediction);
         let metrics = Metrics::new(&ground.data.outputs, &ground.data.outputs_at(&ground.rows), &prediction);
         Some(Self { metrics, error: total, standard_error, blocks })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::Normal;
+    use crate::synth::{Kind, SynthParams, generate};
+
+    /// Slow averages behind a bounded map, and noise.
+    fn plant(samples: usize, inputs: usize, noise: f64, seed: u64) -> Dataset {
+        let mut normal = Normal::new(seed);
+        let u: Vec<Vec<f64>> = (0..inputs).map(|_| (0..samples).map(|_| normal.draw()).collect()).collect();
+        let mut slow = vec![0.0; inputs];
+        let y = (0..samples).map(|t| {
+            slow.iter_mut().zip(&u).for_each(|(slow, u)| *slow += 0.2 * (u[t] - *slow));
+            (3.0 * slow[0]).tanh() + slow[1] + noise * normal.draw()
+        });
+        let y = y.collect();
+        Dataset::new("plant", u, vec![y])
+    }
+
+    fn few() -> AutoParams {
+        AutoParams::new().trials(60)
+    }
+
+    #[test]
+    fn it_is_better_than_linear_and_says_how_good() {
+        let (train, test) = (plant(1500, 2, 0.05, 1), plant(1500, 2, 0.05, 2));
+        let made = few().fit(&train, &Silent).unwrap();
+        let found = made.model.evaluate(&test).nrmse;
+        let linear = made.linear.as_ref().unwrap();
+        assert!(found < 0.7 * linear.error && !made.nothing_better, "{found} {}", linear.error);
+        assert!(
+            (found - made.nested.error).abs() < 3.0 * made.nested.standard_error + 0.03,
+            "{found} {:?}",
+            made.nested.blocks
+        );
+        assert!(made.model.to_bytes().unwrap().len() <= AutoParams::BUDGET_FLASH);
+    }
+
+    #[test]
+    fn noise_is_noise() {
+        let mut data = plant(800, 3, 0.0, 3);
+        let mut normal = Normal::new(4);
+        data.y[0].iter_mut().for_each(|y| *y = normal.draw());
+        let made = few().trials(30).fit(&data, &Silent).unwrap();
+        let Honest { error, standard_error, .. } = made.nested;
+        assert!((error - 1.0).abs() < 2.0 * standard_error, "{error} {standard_error}");
+    }
+
+    #[test]
+    fn the_same_settings_give_the_same_bytes_and_heads_on_subsets_take_part() {
+        let data = plant(600, 6, 0.3, 5);
+        let params = AutoParams::new().trials(6).heads(4);
+        let made = params.fit(&data, &Silent).unwrap();
+        assert_eq!(made.tried.len(), 10);
+        let again = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+        let again = again.install(|| params.fit(&data, &Silent).unwrap());
+        assert_eq!(made.model.to_bytes().unwrap(), again.model.to_bytes().unwrap());
+    }
+
+    #[test]
+    fn a_polynomial_of_lags_is_found_by_the_plain_fit() {
+        let made = SynthParams {
+            memory: 3,
+            degree: 2,
+            samples: 600,
+            noise: 0.01,
+            ..SynthParams::new(Kind::Volterra)
+        };
+        let data = generate(&made).unwrap();
+        let auto = few().fit(&data.train, &Silent).unwrap();
+        assert_eq!(auto.plain, Some((3, 2)));
+        assert!(auto.model.evaluate(&data.test).nrmse < 0.01);
+    }
+
+    #[test]
+    fn budgets_are_kept_or_refused() {
+        let data = plant(600, 6, 0.3, 6);
+        let params = AutoParams::new().trials(8).heads(2);
+        let free = params.fit(&data, &Silent).unwrap().model.to_bytes().unwrap().len();
+        let small = params.clone().budget_flash(2500).fit(&data, &Silent).unwrap().model;
+        assert!(small.to_bytes().unwrap().len() <= 2500, "{free}");
+        let refusal = params.budget_flash(100).fit(&data, &Silent).unwrap_err().to_string();
+        assert!(refusal.contains("`budget_flash`: 100 is out of range; expected about"), "{refusal}");
+    }
+
+    #[test]
+    fn a_wish_to_stop_delivers_the_best_so_far() {
+        struct Impatient(std::sync::atomic::AtomicUsize);
+        impl Progress for Impatient {
+            fn report(&self, _: &Event<'_>) {
+                self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            }
+            fn stop(&self) -> bool {
+                self.0.load(std::sync::atomic::Ordering::Relaxed) >= 5
+            }
+        }
+        let made = few().fit(&plant(400, 2, 0.1, 7), &Impatient(0.into())).unwrap();
+        assert_eq!((made.tried.len(), made.complete), (5, false));
+    }
+
+    #[test]
+    fn what_was_tried_is_kept_in_the_checkpoint() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = plant(300, 2, 0.1, 8);
+        let params = AutoParams::new().trials(5).checkpoint(folder.path().to_path_buf());
+        let first = params.fit(&data, &Silent).unwrap().model.to_bytes().unwrap();
+        let kept = std::fs::read_dir(folder.path()).unwrap().count();
+        assert_eq!(kept, 1 + 5);
+        assert_eq!(params.fit(&data, &Silent).unwrap().model.to_bytes().unwrap(), first);
+        assert_eq!(AutoParams::new().trials(5).fit(&data, &Silent).unwrap().model.to_bytes().unwrap(), first);
     }
 }

@@ -44,7 +44,10 @@ pub(super) fn polynomial(search: &Search<'_>, progress: &dyn Progress) -> Option
     let (least, _) = search.best(|_| true)?;
     let inputs = ground.data.inputs.len();
     let (error, setting) = search.best(|setting| {
-        setting.degree > 1 && setting.maps.is_none() && setting.memory() > 0 && setting.columns(inputs) <= COLUMNS
+        setting.degree > 1
+            && setting.maps.is_none()
+            && setting.memory() > 0
+            && setting.columns(inputs) <= COLUMNS
     })?;
     if error > NEARLY.min(BESIDE * least) {
         return None;
@@ -58,7 +61,8 @@ pub(super) fn polynomial(search: &Search<'_>, progress: &dyn Progress) -> Option
         }
     }
     // One that fits all but exactly is the truth also where others are level with it.
-    let good = |found: &Polynomial| found.error < CLEARLY * least || (found.exact && found.error < LEVEL * least);
+    let good =
+        |found: &Polynomial| found.error < CLEARLY * least || (found.exact && found.error < LEVEL * least);
     let mut best = best.filter(good)?;
     while best.memory > 1 {
         match score(ground, best.memory - 1, best.degree, progress) {

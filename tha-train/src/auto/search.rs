@@ -28,11 +28,15 @@ const HISTORY: usize = 100;
 const PART: f64 = 0.02;
 /// Bases and settings that are looked at more closely.
 const CLOSER: usize = 3;
+/// Bases that are looked at with products first.
+const QUADRATIC: usize = 8;
 /// How often the next bases follow.
 const ROUNDS: usize = 3;
 /// Heads on subsets of the inputs, and the inputs from which there are any.
 const SUBSETS: usize = 12;
 const MANY: usize = 5;
+/// Draws for each of them: few inputs have few distinct subsets.
+const DRAWS: usize = 20;
 
 /// How far to go.
 #[derive(Clone, Copy, Debug)]
@@ -61,9 +65,10 @@ pub(super) fn bases(data: &Dataset, history: usize) -> Vec<Setting> {
     let fits = |basis: &Basis| basis.bank(1).is_ok_and(|bank| bank.history() <= history);
     let lags = [1, 2, 3, 5, 10, 20, 50, 100, 200, 300].map(Basis::Lags);
     let averages = (1..=10).map(|k| 1 << k).flat_map(|t| [Basis::Levels(t), Basis::Differences(t)]);
-    let poles = [2, 4].into_iter().filter(|_| p <= 8 && history > 0).flat_map(|order| {
-        resonances(data, order).unwrap_or_default().into_iter().take(1)
-    });
+    let poles = [2, 4]
+        .into_iter()
+        .filter(|_| p <= 8 && history > 0)
+        .flat_map(|order| resonances(data, order).unwrap_or_default().into_iter().take(1));
     let mut found: Vec<(f64, f64)> = Vec::new();
     for pole in poles {
         // Four digits are enough, and can be typed.
@@ -106,7 +111,17 @@ impl<'a> Search<'a> {
         progress: &'a dyn Progress,
     ) -> Self {
         let (trials, failures, longest) = (Vec::new(), Vec::new(), Duration::ZERO);
-        Self { ground, trials, effort, checkpoint, progress, failures, polynomial: None, complete: true, longest }
+        Self {
+            ground,
+            trials,
+            effort,
+            checkpoint,
+            progress,
+            failures,
+            polynomial: None,
+            complete: true,
+            longest,
+        }
     }
 
     /// Tries settings until none is left or time is over.
@@ -121,7 +136,12 @@ impl<'a> Search<'a> {
     }
 
     /// Tries a setting, unless it was tried or is too large.
-    fn attempt(&mut self, setting: Setting, ridges: &[f64], end: Option<Instant>) -> Result<Result<(), Over>, FitError> {
+    fn attempt(
+        &mut self,
+        setting: Setting,
+        ridges: &[f64],
+        end: Option<Instant>,
+    ) -> Result<Result<(), Over>, FitError> {
         let known = |trial: &Trial| trial.setting == setting && trial.ridges == ridges;
         if self.trials.iter().any(known) {
             return Ok(Ok(()));
@@ -145,7 +165,9 @@ impl<'a> Search<'a> {
                 self.progress.report(&Event::Tried { done: self.trials.len(), setting: &setting, error });
             }
             Err(FitError::Stopped) => return Ok(Err(Over)),
-            Err(error @ (FitError::Stage(_) | FitError::Solve(_))) => self.failures.push((setting, error.to_string())),
+            Err(error @ (FitError::Stage(_) | FitError::Solve(_))) => {
+                self.failures.push((setting, error.to_string()))
+            }
             Err(error) => return Err(error),
         }
         self.longest = self.longest.max(start.elapsed());
@@ -179,7 +201,9 @@ impl<'a> Search<'a> {
     /// The bases of the best trials, each once.
     fn best_bases(&self, count: usize) -> Vec<Basis> {
         let mut bases = Vec::new();
-        for k in self.ranked(|setting| setting.degree <= 2 && setting.maps.is_none() && setting.gamma != GAMMAS[1]) {
+        for k in
+            self.ranked(|setting| setting.degree <= 2 && setting.maps.is_none() && setting.gamma != GAMMAS[1])
+        {
             let basis = self.trials[k].setting.basis;
             if !bases.contains(&basis) {
                 bases.push(basis);
@@ -208,17 +232,16 @@ impl<'a> Search<'a> {
                 }
             }
         }
-        // Quadratic ones, from the best basis on.
-        let order: Vec<Basis> = self.best_bases(usize::MAX);
-        for basis in order {
-            let setting = Setting::polynomial(basis, None, GAMMAS[0], 2, RANK);
-            if setting.columns(p) <= COLUMNS {
-                attempt!(setting, &RIDGES);
-            }
-        }
         // The best bases closely, then the next ones: their settings with maps, other weights of products and one degree more; the
         // best of all settings with more rank, and with one network for all outputs.
         for round in 1..=ROUNDS {
+            // Quadratic ones of the best, and then of all of them.
+            for basis in self.best_bases(if round == 1 { QUADRATIC } else { usize::MAX }) {
+                let setting = Setting::polynomial(basis, None, GAMMAS[0], 2, RANK);
+                if setting.columns(p) <= COLUMNS {
+                    attempt!(setting, &RIDGES);
+                }
+            }
             for basis in self.best_bases(round * CLOSER).into_iter().skip((round - 1) * CLOSER) {
                 for (maps, gamma, degree) in [
                     (Some(PIECES), GAMMAS[0], 2),
@@ -266,11 +289,16 @@ impl<'a> Search<'a> {
         let (setting, ridges) = (self.trials[best].setting.clone(), self.trials[best].ridges.clone());
         let size = (p / 2).max(3).min(p);
         let mut normal = Normal::new(self.ground.seed.wrapping_add(1));
-        for _ in 0..count {
+        let mut drawn: Vec<Vec<usize>> = Vec::new();
+        for _ in 0..DRAWS * count {
             let mut order: Vec<(f64, usize)> = (0..p).map(|input| (normal.draw(), input)).collect();
             order.sort_by(|a, b| a.0.total_cmp(&b.0));
             let mut inputs: Vec<usize> = order[..size].iter().map(|(_, input)| *input).collect();
             inputs.sort_unstable();
+            if drawn.len() == count || drawn.contains(&inputs) {
+                continue;
+            }
+            drawn.push(inputs.clone());
             if self.attempt(Setting { inputs: Some(inputs), ..setting.clone() }, &ridges, end)?.is_err() {
                 return Ok(Err(Over));
             }

@@ -34,20 +34,17 @@ fn as_text<S: serde::Serializer>(basis: &Basis, to: S) -> Result<S::Ok, S::Error
 impl Setting {
     /// A linear model of the filters' outputs.
     pub(super) fn linear(basis: Basis) -> Self {
-        Self {
-            basis,
-            maps: None,
-            degree: 1,
-            rank: 1,
-            gamma: 1.0,
-            decay: None,
-            separate: true,
-            inputs: None,
-        }
+        Self { basis, maps: None, degree: 1, rank: 1, gamma: 1.0, decay: None, separate: true, inputs: None }
     }
 
     /// A polynomial of them.
-    pub(super) fn polynomial(basis: Basis, maps: Option<usize>, gamma: f64, degree: usize, rank: usize) -> Self {
+    pub(super) fn polynomial(
+        basis: Basis,
+        maps: Option<usize>,
+        gamma: f64,
+        degree: usize,
+        rank: usize,
+    ) -> Self {
         Self { maps, gamma, degree, rank: if degree > 1 { rank } else { 1 }, ..Self::linear(basis) }
     }
 

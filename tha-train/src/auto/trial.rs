@@ -141,7 +141,12 @@ struct Held {
 
 impl Trial {
     /// Judges the predictions.
-    pub(super) fn new(ground: &Ground<'_>, setting: Setting, ridges: &[f64], predictions: Predictions) -> Self {
+    pub(super) fn new(
+        ground: &Ground<'_>,
+        setting: Setting,
+        ridges: &[f64],
+        predictions: Predictions,
+    ) -> Self {
         let squares = [const { Vec::new() }; 2];
         let mut trial = Self { setting, ridges: ridges.to_vec(), predictions, squares };
         trial.squares = [false, true].map(|extend| {
@@ -193,8 +198,7 @@ impl Trial {
         output: usize,
     ) -> f64 {
         let count = ground.blocks.iter().filter(|block| blocks.contains(block)).count();
-        let sum: f64 =
-            blocks.iter().map(|&k| self.squares[usize::from(extend)][ridge][(k, output)]).sum();
+        let sum: f64 = blocks.iter().map(|&k| self.squares[usize::from(extend)][ridge][(k, output)]).sum();
         (sum / count.max(1) as f64).sqrt() / ground.spread[output]
     }
 
@@ -205,7 +209,13 @@ impl Trial {
     }
 
     /// The same with given ridges.
-    pub(super) fn error_with(&self, ground: &Ground<'_>, extend: bool, blocks: &[usize], ridges: &[usize]) -> f64 {
+    pub(super) fn error_with(
+        &self,
+        ground: &Ground<'_>,
+        extend: bool,
+        blocks: &[usize],
+        ridges: &[usize],
+    ) -> f64 {
         let roots = ridges.iter().enumerate().map(|(j, &ridge)| self.root(ground, ridge, extend, blocks, j));
         roots.sum::<f64>() / ridges.len().max(1) as f64
     }

@@ -8,8 +8,8 @@ use super::watch::Watch;
 use serde::Serialize;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use tha_core::RangePolicy;
 use tha_cli::{Speech, Status, count, figure, summary, table};
+use tha_core::RangePolicy;
 use tha_train::auto::{AutoOutcome, AutoParams, Delivered, Honest, Tried};
 use tha_train::data::Dataset;
 use tha_train::host;
@@ -152,7 +152,9 @@ fn command(args: &Args, outcome: &AutoOutcome) -> String {
     let mut words = vec!["tha-train fit".to_owned()];
     words.extend(args.data.data.iter().map(|data| path(data)));
     let files = [("--u", &args.data.u), ("--y", &args.data.y)];
-    words.extend(files.into_iter().filter_map(|(flag, file)| Some(format!("{flag} {}", path(file.as_ref()?)))));
+    words.extend(
+        files.into_iter().filter_map(|(flag, file)| Some(format!("{flag} {}", path(file.as_ref()?)))),
+    );
     for (flag, names) in [("--inputs", &args.columns.inputs), ("--outputs", &args.columns.outputs)] {
         if !names.is_empty() {
             words.push(format!("{flag} {}", quoted(&names.join(","))));
@@ -174,14 +176,24 @@ fn command(args: &Args, outcome: &AutoOutcome) -> String {
 }
 
 impl<'a> Report<'a> {
-    fn new(args: &Args, data: &Dataset, outcome: &'a AutoOutcome, flash_bytes: usize, start: Instant) -> Self {
+    fn new(
+        args: &Args,
+        data: &Dataset,
+        outcome: &'a AutoOutcome,
+        flash_bytes: usize,
+        start: Instant,
+    ) -> Self {
         let Honest { metrics, error, standard_error, blocks } = &outcome.nested;
         let first = outcome.heads.first().map(|head| &head.setting);
-        let mut bases: Vec<String> = outcome.heads.iter().map(|head| head.setting.basis.to_string()).collect();
+        let mut bases: Vec<String> =
+            outcome.heads.iter().map(|head| head.setting.basis.to_string()).collect();
         bases.dedup();
         bases.sort();
         bases.dedup();
-        let failed = |(setting, reason): &(_, String)| Failed { setting: format!("{setting}"), reason: reason.clone() };
+        let failed = |(setting, reason): &(_, String)| Failed {
+            setting: format!("{setting}"),
+            reason: reason.clone(),
+        };
         Self {
             train: (&outcome.train).into(),
             val: Val {
@@ -229,7 +241,10 @@ fn expected(outcome: &AutoOutcome) -> String {
     let with = |honest: &Honest| format!("{} ± {}", figure(honest.error), figure(honest.standard_error));
     match &outcome.linear {
         Some(linear) if outcome.nothing_better => {
-            format!("NRMSE {}: nothing that was tried is better than a linear model, so this is one", with(linear))
+            format!(
+                "NRMSE {}: nothing that was tried is better than a linear model, so this is one",
+                with(linear)
+            )
         }
         Some(linear) => format!("NRMSE {}; a linear model gives {}", with(&outcome.nested), with(linear)),
         None => format!("NRMSE {}", with(&outcome.nested)),

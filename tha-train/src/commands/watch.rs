@@ -24,7 +24,14 @@ pub(super) struct Watch<'a> {
 
 impl<'a> Watch<'a> {
     pub(super) fn new(status: &'a Status) -> Self {
-        Self { status, name: "", deadline: None, until: None, course: Mutex::default(), best: Mutex::default() }
+        Self {
+            status,
+            name: "",
+            deadline: None,
+            until: None,
+            course: Mutex::default(),
+            best: Mutex::default(),
+        }
     }
 }
 

@@ -27,8 +27,8 @@ pub use error::StageError;
 pub use resonances::resonances;
 pub use rows::{Staged, Subset};
 pub(crate) use scaling::root_mean_square;
-pub(crate) use union::{Union, Used};
 pub use scaling::{InputMap, OutputMap, Scaling, eating_offset, mean_and_std};
+pub(crate) use union::{Union, Used};
 
 use crate::data::Dataset;
 use maps::{MOST, Ramp, Unit, distinct, map, range};

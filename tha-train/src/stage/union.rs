@@ -62,7 +62,14 @@ impl Union {
     }
 
     /// Adds a part of the linear coefficients of a head, one row for each feature of its stage and one column for each output.
-    pub(crate) fn extend(&mut self, stage: &Stage, inputs: &[usize], used: &Used, linear: &DMatrix<f64>, weights: &[f64]) {
+    pub(crate) fn extend(
+        &mut self,
+        stage: &Stage,
+        inputs: &[usize],
+        used: &Used,
+        linear: &DMatrix<f64>,
+        weights: &[f64],
+    ) {
         for (&feature, &at) in stage.delivered_features(inputs).iter().zip(&used.0) {
             for (j, (sum, weight)) in self.features[at].1.iter_mut().zip(weights).enumerate() {
                 *sum += weight * linear[(feature, j)];
@@ -76,7 +83,8 @@ impl Union {
             Signal::Lag { lag, .. } => *lag,
             Signal::Section { .. } => 0,
         };
-        let lags = self.features.iter().flat_map(|(feature, _)| [Some(&feature.plus), feature.minus.as_ref()]);
+        let lags =
+            self.features.iter().flat_map(|(feature, _)| [Some(&feature.plus), feature.minus.as_ref()]);
         1 + lags.flatten().map(lag).max().unwrap_or(0)
     }
 
@@ -113,10 +121,13 @@ impl Union {
             start += rows;
         }
         listed.sort_by_key(|(place, _)| *place);
-        let rows: Vec<usize> = std::iter::once(0).chain(listed.iter().flat_map(|(_, rows)| rows.clone())).collect();
+        let rows: Vec<usize> =
+            std::iter::once(0).chain(listed.iter().flat_map(|(_, rows)| rows.clone())).collect();
         let permuted = |core: &Core| {
             let mut to = Core::zeros(core.left, core.q, core.right);
-            for (a, (at, &from)) in (0..core.left).flat_map(|a| rows.iter().enumerate().map(move |row| (a, row))) {
+            for (a, (at, &from)) in
+                (0..core.left).flat_map(|a| rows.iter().enumerate().map(move |row| (a, row)))
+            {
                 let place = |i: usize| (a * core.q + i) * core.right;
                 to.data[place(at)..][..core.right].copy_from_slice(&core.data[place(from)..][..core.right]);
             }
@@ -124,5 +135,74 @@ impl Union {
         };
         let network = Network { cores: network.cores.iter().map(permuted).collect() };
         (listed.into_iter().map(|(place, _)| place).collect(), network)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Scaling;
+    use super::super::rows::tests::noise;
+    use super::*;
+    use crate::model::{Frame, HeadPart};
+    use crate::network::{Features, Normal};
+    use tha_core::RangePolicy;
+
+    #[test]
+    fn heads_behind_different_stages_make_one_model() {
+        let heads = [
+            ("levels:4", None, vec![1]),
+            ("lags:3", None, vec![0, 1]),
+            ("levels:2", Some(4), vec![0, 1]),
+            ("kautz:0.6,0.5,2", None, vec![0]),
+        ];
+        let mut union = Union::new(1);
+        let (data, _) = noise("lags:1", None, RangePolicy::Extend);
+        let rows = data.scored_rows(40);
+        let mut truth = DMatrix::zeros(rows.len(), 1);
+        let mut made = Vec::new();
+        let scaling = Scaling::from_rows(&data, &rows).unwrap();
+        for (k, (basis, pieces, inputs)) in heads.iter().enumerate() {
+            let basis = basis.parse().unwrap();
+            let stage =
+                Stage::fit(&data, &rows[..150], &scaling, &basis, *pieces, RangePolicy::Extend).unwrap();
+            let samples = stage.clone().rows(&data, rows.clone());
+            let x = samples.of_inputs(inputs);
+            let network = Network::random(1, x.ncols(), &[2], &mut Normal::new(k as u64));
+            let linear = samples.linear_part(inputs);
+            let weight = 0.1 + 0.2 * k as f64;
+            truth += weight * (network.evaluate(&x) + samples.extension(&linear));
+            let used = union.add(&stage, inputs);
+            union.extend(&stage, inputs, &used, &linear, &[weight]);
+            made.push((inputs.clone(), weight, used, stage.deliver(&network, inputs)));
+        }
+        // The averages of levels:2 are among those of levels:4.
+        assert_eq!(union.spec(true).sections.len(), 3 * 2 + 2 * 2);
+        let placed: Vec<_> = made.iter().map(|(_, _, used, network)| union.place(used, network)).collect();
+        let parts: Vec<HeadPart<'_>> = made
+            .iter()
+            .zip(&placed)
+            .map(|((inputs, weight, ..), (features, train))| HeadPart {
+                inputs: inputs.clone(),
+                outputs: 0..1,
+                weights: vec![*weight],
+                features: features.clone(),
+                train,
+            })
+            .collect();
+        let frame = Frame {
+            data: &data,
+            rows: &rows,
+            scaling: &scaling,
+            residual: &[1.0],
+            memory: union.memory(),
+            stage: union.spec(true),
+            range: RangePolicy::Extend,
+            seed: 0,
+            note: String::new(),
+        };
+        let model = frame.model(&parts);
+        scaling.restore(&mut truth);
+        let error = (model.predict(&data, &rows).column(0) - truth.column(0)).amax() / truth.amax();
+        assert!(error < 1e-5, "{error}");
     }
 }
