@@ -369,6 +369,11 @@ pub struct Honest {
 }
 
 impl Honest {
+    /// The standard error of a mean over blocks.
+    pub fn standard_error_of(blocks: &[f64]) -> f64 {
+        mean_and_error(blocks).1
+    }
+
     /// For every block, what would be chosen without it, judged on it.
     fn new(ground: &Ground<'_>, trials: &[Trial], way: Way, fits: &dyn Fn(&Blend) -> bool) -> Option<Self> {
         let (n, l) = ground.y.shape();

@@ -102,6 +102,7 @@ fn page(
         full: Some((full, full.to_bytes()?.len())),
         analysis: Some(analysis),
         compared: &[],
+        auto: None,
     }))
 }
 

@@ -298,5 +298,6 @@ fn page(out: &Path, data: &Dataset, outcome: &AutoOutcome, bytes: usize) -> Stri
         full: None,
         analysis: None,
         compared: &[],
+        auto: Some(outcome),
     })
 }

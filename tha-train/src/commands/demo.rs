@@ -247,5 +247,6 @@ fn page(candidates: &[Candidate], best: usize, data: &Dataset) -> String {
         full: Some((&full.model, full.bytes.len())),
         analysis: shown.analysis.as_ref(),
         compared: &compared,
+        auto: None,
     })
 }

@@ -38,6 +38,7 @@ pub(super) fn page(
         full: None,
         analysis: None,
         compared: &[],
+        auto: None,
     })
 }
 

@@ -4,6 +4,7 @@
 //! weights and coverage of the heads, and, where a full model is there to compare with, the theory of
 //! [`crate::analysis`] on this data.
 
+mod auto_part;
 mod chart;
 mod heat;
 mod model_part;
@@ -12,6 +13,7 @@ mod palette;
 mod prediction_part;
 mod residual_part;
 mod scatter;
+mod stage_part;
 mod theory_part;
 mod validation;
 
@@ -21,6 +23,7 @@ pub use palette::{Paint, SERIES};
 pub(crate) use scatter::{Cloud, Panel, scatter};
 
 use crate::analysis::Analysis;
+use crate::auto::AutoOutcome;
 use crate::data::Dataset;
 use crate::model::Model;
 use page::Page;
@@ -46,6 +49,8 @@ pub struct Report<'a> {
     pub analysis: Option<&'a Analysis>,
     /// Other models of the same data, this one among them; empty where there are none.
     pub compared: &'a [Compared],
+    /// How an automatic fit came to the model.
+    pub auto: Option<&'a AutoOutcome>,
 }
 
 /// A model in a comparison of several.
@@ -93,6 +98,7 @@ pub struct Convergence {
 ///     full: None,
 ///     analysis: None,
 ///     compared: &[],
+///     auto: None,
 /// });
 /// assert!(page.contains("The truth"));
 ///
@@ -113,6 +119,9 @@ pub fn html(report: &Report<'_>) -> String {
     let mut page = Page::new(&report.title, &subtitle);
     let parts = prediction_part::Comparison::new(report);
     prediction_part::summary(&mut page, report, &parts);
+    if let Some(outcome) = report.auto {
+        auto_part::auto(&mut page, outcome, report.bytes);
+    }
     model_part::compared(&mut page, report);
     prediction_part::prediction(&mut page, report, &parts);
     if let Some(analysis) = report.analysis {
@@ -122,6 +131,7 @@ pub fn html(report: &Report<'_>) -> String {
     if let Some(convergence) = report.convergence {
         model_part::convergence(&mut page, convergence);
     }
+    stage_part::stage(&mut page, report);
     model_part::heads(&mut page, report);
     if let Some(analysis) = report.analysis {
         theory_part::baking(&mut page, analysis);

@@ -1,0 +1,79 @@
+//! `fit --auto` on the command line.
+
+mod cli_common;
+
+use cli_common::{Bench, text};
+use serde_json::Value;
+
+/// A bench with a recording of a slow, bent system of six inputs.
+fn recorded() -> Bench {
+    let bench = Bench::new();
+    let made = "synth --kind wiener-hammerstein --channels 6 --samples 500 --test-samples 300 --out data";
+    bench.ok(made);
+    bench
+}
+
+fn number(value: &Value, pointer: &str) -> f64 {
+    value.pointer(pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("no number {pointer} in {value}"))
+}
+
+#[test]
+fn one_command_gives_a_model_an_honest_figure_and_the_command_that_gives_it_again() {
+    let bench = recorded();
+    let line = "fit data/train.csv --out m.tha --auto --trials 14 --heads 3 --report m.html";
+    let made = bench.json(line);
+    assert!(number(&made, "/val/standard_error") > 0.0 && number(&made, "/val/error") < 1.0, "{made}");
+    assert!(made["val"]["blocks"].as_array().unwrap().len() >= 2);
+    for pointer in
+        ["/linear/nrmse", "/linear/standard_error", "/parameters", "/macs_per_sample", "/train/samples"]
+    {
+        number(&made, pointer);
+    }
+    assert_eq!(number(&made, "/flash_bytes"), bench.read("m.tha").len() as f64);
+    assert_eq!(made["tried"].as_array().unwrap().len(), 17);
+    assert_eq!((made["numbers"].as_str(), made["complete"].as_bool()), (Some("f32"), Some(false)));
+    for field in ["basis", "maps", "gamma", "range_policy", "budgets", "out_of_range"] {
+        assert!(made.get(field).is_some(), "{field}");
+    }
+    let page = text(&bench.read("m.html"));
+    for words in ["What was tried", "What a smaller model costs", "What the networks see"] {
+        assert!(page.contains(words), "{words}");
+    }
+    let first = bench.read("m.tha");
+    let again = made["command"].as_str().unwrap().strip_prefix("tha-train ").unwrap();
+    bench.ok(&format!("{again} --force --threads 1"));
+    assert_eq!(bench.read("m.tha"), first, "{again}");
+
+    let words = bench.ok("fit data/train.csv --out s.tha --auto --trials 14 --heads 0 --single");
+    assert!(words.contains("expected on new data") && words.contains("a linear model"), "{words}");
+    let single = bench.json("inspect s.tha");
+    // One head, as many times as there are outputs.
+    assert_eq!(single["heads"].as_array().unwrap().len(), single["outputs"].as_array().unwrap().len());
+    let figures = bench.json("evaluate m.tha data/test.csv");
+    assert!(number(&figures, "/nrmse") < 1.0, "{figures}");
+}
+
+#[test]
+fn what_does_not_go_together_is_one_line() {
+    let bench = recorded();
+    for (options, finding) in [
+        ("--auto --memory 3", "--memory"),
+        ("--auto --minutes 0", "--minutes"),
+        ("--auto --minutes nan", "--minutes"),
+        ("--auto --trials 0", "--trials"),
+        ("--auto --minutes 1 --trials 3", "--trials"),
+        ("--minutes 1", "--auto"),
+        ("--single", "--auto"),
+        ("--auto --trials 3 --budget-flash 10", "--budget-flash"),
+    ] {
+        let refused = bench.run(&format!("fit data/train.csv --out m.tha {options}"));
+        let said = text(&refused.stderr);
+        let last = said.lines().last().unwrap_or_default();
+        assert_eq!(refused.status.code(), Some(2), "{options}: {said}");
+        assert!(last.contains(finding), "{options}: {said}");
+        assert!(!bench.path("m.tha").exists());
+    }
+    bench.write("short.csv", "u1,y1\n1,2\n2,1\n3,5\n");
+    let said = text(&bench.run("fit short.csv --out m.tha --auto").stderr);
+    assert!(said.contains("short.csv") && said.contains("too few"), "{said}");
+}
