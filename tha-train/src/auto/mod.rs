@@ -10,6 +10,7 @@
 
 mod blend;
 mod deliver;
+mod odd;
 mod polynomial;
 mod search;
 mod setting;
@@ -140,6 +141,7 @@ impl AutoParams {
             |part: f64| self.minutes.map(|minutes| start + Duration::from_secs_f64(60.0 * minutes * part));
         let history = search::history(data);
         let bases = search::bases(data, history);
+        odd::odd(data, history).into_iter().for_each(|text| progress.report(&Event::Warning(text)));
         let ground = Ground::new(data, history + 1, ROWS, self.seed)?;
         let effort = Effort {
             trials: self.trials.unwrap_or(usize::MAX),
@@ -388,12 +390,15 @@ impl Honest {
                 }
             }
         }
+        // A constant has no relative error.
+        let moving: Vec<usize> =
+            (0..l).filter(|&j| ground.y.column(j).iter().any(|y| *y != ground.y[(0, j)])).collect();
         let error = |rows: &[usize]| {
-            let of_output = |j: usize| {
+            let of_output = |&j: &usize| {
                 let sum: f64 = rows.iter().map(|&t| (prediction[(t, j)] - ground.y[(t, j)]).powi(2)).sum();
                 (sum / rows.len().max(1) as f64).sqrt() / ground.spread[j]
             };
-            (0..l).map(of_output).sum::<f64>() / l.max(1) as f64
+            moving.iter().map(of_output).sum::<f64>() / moving.len().max(1) as f64
         };
         let blocks: Vec<f64> = (0..ground.count)
             .map(|k| error(&(0..n).filter(|&t| ground.blocks[t] == k).collect::<Vec<_>>()))
