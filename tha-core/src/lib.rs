@@ -20,6 +20,7 @@ extern crate alloc;
 mod align;
 #[cfg(feature = "alloc")]
 pub mod build;
+mod contract;
 mod description;
 mod error;
 pub mod format;
