@@ -1,5 +1,7 @@
 //! The ensemble: every head gathers its features, contracts its cores ([`kernel`]) and adds its weighted share to the outputs.
 
+use core::cell::Cell;
+
 use crate::head::Heads;
 use crate::kernel::{self, Features};
 use crate::stage::Stage;
@@ -48,8 +50,7 @@ pub(crate) fn add(heads: Heads<'_>, work: Work<'_, '_>, mut followed: &mut [Valu
         let features = Features { x, rows, t: upper, q: head.q };
         kernel::sums(features, head.cores, t);
         let v = kernel::chain(head.ranks, t);
-        let weights = if followed.is_empty() { head.weights } else { &[] };
-        if let (&[weight], [v]) = (weights, v) {
+        if let (&[weight], [v], true) = (head.weights, v, followed.is_empty()) {
             if let Some(y) = y.get_mut(head.first) {
                 *y += weight * v.get();
             }
@@ -58,17 +59,21 @@ pub(crate) fn add(heads: Heads<'_>, work: Work<'_, '_>, mut followed: &mut [Valu
         let (own, rest) =
             core::mem::take(&mut followed).split_at_mut_checked(head.outputs).unwrap_or_default();
         followed = rest;
-        // Format 1 has one weight for all outputs.
-        let step = usize::from(weights.len() > 1);
-        let y = y.get_mut(head.first..).unwrap_or_default();
-        for (j, (y, v)) in y.iter_mut().zip(v).enumerate() {
-            let mut weight = weights.get(step * j).copied().unwrap_or(0.0);
-            if let Some(value) = own.get_mut(j) {
-                value.y = v.get();
-                weight = value.weight;
-            }
-            *y += weight * v.get();
+        share(head.weights, v, own, y.get_mut(head.first..).unwrap_or_default());
+    }
+}
+
+/// Adds what a head says, `v`, with the weights in the file, of which format 1 has one for all outputs, or its `own`.
+#[inline(never)]
+fn share(weights: &[f32], v: &[Cell<f32>], own: &mut [Value], y: &mut [f32]) {
+    let step = usize::from(weights.len() > 1);
+    for (j, (y, v)) in y.iter_mut().zip(v).enumerate() {
+        let mut weight = weights.get(step * j).copied().unwrap_or(0.0);
+        if let Some(value) = own.get_mut(j) {
+            value.y = v.get();
+            weight = value.weight;
         }
+        *y += weight * v.get();
     }
 }
 
@@ -112,15 +117,18 @@ fn gather(window: &[f32], p: usize, inputs: &[u32], room: &mut [f32]) {
         [a, b] => gather_few(window, p, [a, b], room),
         [a, b, c] => gather_few(window, p, [a, b, c], room),
         [a, b, c, d] => gather_few(window, p, [a, b, c, d], room),
-        _ => {
-            let (mut places, mut rest) = (room.iter_mut(), window);
-            while let Some((lag, later)) = rest.split_at_checked(p) {
-                for (&input, place) in inputs.iter().zip(&mut places) {
-                    *place = lag.get(input as usize).copied().unwrap_or(0.0);
-                }
-                rest = later;
-            }
+        _ => gather_many(window, p, inputs, room),
+    }
+}
+
+#[inline(never)]
+fn gather_many(window: &[f32], p: usize, inputs: &[u32], room: &mut [f32]) {
+    let (mut places, mut rest) = (room.iter_mut(), window);
+    while let Some((lag, later)) = rest.split_at_checked(p) {
+        for (&input, place) in inputs.iter().zip(&mut places) {
+            *place = lag.get(input as usize).copied().unwrap_or(0.0);
         }
+        rest = later;
     }
 }
 

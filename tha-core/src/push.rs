@@ -184,24 +184,30 @@ pub(crate) fn take(model: &Model<'_>, parts: &mut Parts<'_>, u: &[f32]) -> Resul
         }
     }
     let mut noticed = 0;
-    for (k, ((((&u, flags), input), raw), slot)) in
-        u.iter().zip(channels).zip(inputs).zip(raw).zip(slot).enumerate()
-    {
-        let held = !u.is_finite();
-        let value = if held { previous.get(k).map_or(0.0, Cell::get) } else { u };
+    for (k, (((&u, flags), input), raw)) in u.iter().zip(channels).zip(inputs).zip(raw).enumerate() {
+        let (mut value, mut odd) = (u, 0);
+        if !u.is_finite() {
+            (value, odd) = (previous.get(k).map_or(0.0, Cell::get), ChannelFlags::HELD);
+        }
         raw.set(value);
-        let odd = u8::from(value < input.low) * ChannelFlags::BELOW
-            + u8::from(value > input.high) * ChannelFlags::ABOVE
-            + u8::from(held) * ChannelFlags::HELD;
+        if value < input.low {
+            odd |= ChannelFlags::BELOW;
+        }
+        if value > input.high {
+            odd |= ChannelFlags::ABOVE;
+        }
         *flags = ChannelFlags(odd);
         noticed |= odd;
-        let x = input.standardise(value, clamp);
+    }
+    for (((raw, input), slot), mirror) in raw.iter().zip(inputs).zip(slot).zip(mirror) {
+        let x = input.standardise(raw.get(), clamp);
         slot.set(x);
+        mirror.set(x);
     }
     if !model.stage.features.is_empty() {
         limit(slot);
+        limit(mirror);
     }
-    slot.iter().zip(mirror).for_each(|(x, mirror)| mirror.set(x.get()));
     progress.noticed = noticed;
     progress.taken = progress.taken.saturating_add(1);
     let felt = model.felt() as u32;
@@ -245,7 +251,7 @@ fn row(all: &[Cell<f32>], at: usize, p: usize) -> Option<&[Cell<f32>]> {
 }
 
 /// Filters must stay finite, whatever comes.
-#[inline]
+#[inline(never)]
 fn limit(x: &[Cell<f32>]) {
     for x in x {
         let least = if x.get() < -LIMIT { -LIMIT } else { x.get() };
@@ -302,8 +308,9 @@ fn contract(model: &Model<'_>, parts: &mut Parts<'_>, followed: &mut [Value]) ->
     let Parts { window, signals, scratch, progress, .. } = parts;
     let (needs, stage, inputs) = (model.needs(), &model.stage, progress.inputs);
     let range = progress.range.unwrap_or(model.range_policy());
-    let start = progress.slot * inputs;
-    let window = window.get(start..start + inputs * progress.memory).unwrap_or_default();
+    let window =
+        window.get(progress.slot * inputs..).and_then(|window| window.get(..inputs * progress.memory));
+    let window = window.unwrap_or_default();
 
     let (y, rest) = split_at(scratch, progress.outputs);
     let (t, rest) = split_at(rest, needs.sums);

@@ -16,8 +16,8 @@ use tha_firmware_sim::stream::Device;
 /// The most instructions per MAC where the project has a limit.
 const SHAPES: [(Shape, Option<f64>); 6] = [
     ([8, 3, 8, 4, 3, 2], None),
-    ([8, 3, 8, 4, 3, 4], Some(4.0)),
-    ([8, 3, 8, 4, 3, 8], Some(2.96)),
+    ([8, 3, 8, 4, 3, 4], Some(3.86)),
+    ([8, 3, 8, 4, 3, 8], Some(2.935)),
     ([1, 8, 8, 4, 3, 4], None),
     ([1, 16, 16, 5, 3, 4], None),
     ([24, 4, 16, 3, 2, 4], None),
@@ -58,7 +58,7 @@ fn speed() -> bool {
         let [least, most, mean] = board.instructions;
         let per_mac = mean / board.macs as f64;
         let [heads, inputs, p, memory, degree, rank] = shape;
-        let limit_text = limit.map_or("".into(), |limit| format!("{limit:.2}"));
+        let limit_text = limit.map_or("".into(), |limit| format!("{limit}"));
         println!(
             "| {heads} | {inputs} | {p} | {memory} | {degree} | {rank} | {} | {least:.0}, {most:.0} | {per_mac:.2} | {limit_text} |",
             board.macs
