@@ -115,29 +115,33 @@ pub fn push<'s, const INPUTS: usize, const HISTORY: usize, const SCRATCH: usize>
     run(model, state.parts(), u, &mut [])
 }
 
-/// [`push`], with the weights of `followed` if there are any.
-#[inline(never)]
+/// [`push`], with the weights of `followed` if there are any. Three calls one after the other: each gives its stack back.
+#[inline]
 pub(crate) fn run<'s>(
     model: &Model<'_>,
     mut parts: Parts<'s>,
     u: &[f32],
     followed: &mut [Value],
 ) -> Step<'s> {
-    if let Err(error) = take(model, &mut parts, u) {
-        return Step::Refused(error);
+    match enter(model, &mut parts, u) {
+        Err(error) => Step::Refused(error),
+        Ok(0) => {
+            let outside = contract(model, &mut parts, followed);
+            report(parts, outside)
+        }
+        Ok(remaining) => Step::Warming { remaining },
     }
-    filter(model, &mut parts);
-    let remaining = parts.progress.remaining();
-    if remaining > 0 {
-        return Step::Warming { remaining };
-    }
-    let beyond = contract(model, &mut parts, followed);
+}
+
+/// The outputs, and what there is to say about them.
+#[inline(never)]
+fn report(parts: Parts<'_>, outside: bool) -> Step<'_> {
     let Parts { scratch, channels, progress, .. } = parts;
     let noticed = progress.noticed;
     let y = scratch.get(..progress.outputs).unwrap_or_default();
     let flags = Flags {
         out_of_range: noticed & (ChannelFlags::BELOW | ChannelFlags::ABOVE) != 0,
-        window_out_of_range: progress.range_left > 0 || beyond,
+        window_out_of_range: progress.range_left > 0 || outside,
         held: noticed & ChannelFlags::HELD != 0,
         window_held: progress.held_left > 0,
         // Every output is looked at, for the same time whatever they are.
@@ -146,9 +150,17 @@ pub(crate) fn run<'s>(
     Step::Ready(Output { y, flags, channels })
 }
 
-/// Everything about a sample but the outputs: checks it, enters it into the history and the filters, notes what was odd.
+/// Lets the history and the filters take a sample; comes back how many are missing before there is an output.
 #[inline(never)]
-pub(crate) fn take(model: &Model<'_>, parts: &mut Parts<'_>, u: &[f32]) -> Result<(), PushError> {
+pub(crate) fn enter(model: &Model<'_>, parts: &mut Parts<'_>, u: &[f32]) -> Result<usize, PushError> {
+    take(model, parts, u)?;
+    filter(model, parts);
+    Ok(parts.progress.remaining())
+}
+
+/// Everything about a sample but the filters and outputs: checks it, enters it into the history, notes what was odd.
+#[inline]
+fn take(model: &Model<'_>, parts: &mut Parts<'_>, u: &[f32]) -> Result<(), PushError> {
     let Parts { raw, window, signals, channels, progress, .. } = parts;
     if model.checksum() != progress.checksum {
         return Err(PushError::OtherModel);
@@ -228,7 +240,7 @@ pub(crate) fn take(model: &Model<'_>, parts: &mut Parts<'_>, u: &[f32]) -> Resul
 
 /// Lets the filters take the sample that was entered last.
 #[inline]
-pub(crate) fn filter(model: &Model<'_>, parts: &mut Parts<'_>) {
+fn filter(model: &Model<'_>, parts: &mut Parts<'_>) {
     let Parts { window, signals, progress, .. } = parts;
     if !model.stage.runs.is_empty() {
         let cells = Cell::from_mut(&mut **window).as_slice_of_cells();

@@ -182,8 +182,7 @@ impl<const INPUTS: usize, const HISTORY: usize, const SCRATCH: usize> State<INPU
         }
         let mut parts = self.parts();
         for row in rows {
-            push::take(model, &mut parts, row)?;
-            push::filter(model, &mut parts);
+            push::enter(model, &mut parts, row)?;
         }
         Ok(())
     }
