@@ -24,6 +24,7 @@ pub(crate) struct Work<'w, 'a> {
 /// A head in one of the outputs it serves, where the weights follow the measured outputs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Value {
+    #[cfg(feature = "monitor")]
     pub output: usize,
     pub weight: f32,
     /// What it said to the last sample, standardised.
