@@ -33,6 +33,7 @@ mod parse;
 mod push;
 #[cfg(feature = "monitor")]
 pub mod reweight;
+mod sample;
 mod stage;
 mod state;
 
