@@ -50,8 +50,14 @@ pub(crate) fn sums(x: Features<'_>, mut cores: &[f32], mut t: &mut [f32]) {
     while t.len() >= 16 {
         (cores, t) = block_16(x, cores, t);
     }
+    if t.is_empty() {
+        return;
+    }
     if t.len() >= 8 {
         (cores, t) = block_8(x, cores, t);
+    }
+    if t.is_empty() {
+        return;
     }
     if t.len() >= 4 {
         (cores, t) = block_4(x, cores, t);
@@ -64,21 +70,41 @@ pub(crate) fn sums(x: Features<'_>, mut cores: &[f32], mut t: &mut [f32]) {
     }
 }
 
+/// The plain features of a block, so many rows at a time: what the loop itself costs counts half with two.
+macro_rules! plain {
+    (1, $rows:ident, $x:expr, $($sum:ident $w:ident),+) => {
+        for (&[$($w),+], &x) in $rows.iter().zip($x) {
+            $($sum += $w * x;)+
+        }
+    };
+    (2, $rows:ident, $x:expr, $($sum:ident $w:ident),+) => {
+        let ((pairs, odd), (twos, _)) = ($x.as_chunks::<2>(), $rows.as_chunks::<2>());
+        for ([low, high], &[x, y]) in twos.iter().zip(pairs) {
+            let [$($w),+] = *low;
+            $($sum += $w * x;)+
+            let [$($w),+] = *high;
+            $($sum += $w * y;)+
+        }
+        if let (&[x], Some(&[$($w),+])) = (odd, $rows.get(2 * pairs.len())) {
+            $($sum += $w * x;)+
+        }
+    };
+}
+
 /// One block; gives back the rest of the cores and of the sums. Spelled out sum by sum, so that the sums stay in
 /// registers also where the compiler optimises for size.
 macro_rules! block {
-    ($name:ident, $width:literal, $($sum:ident $w:ident),+) => {
+    ($name:ident, $width:literal, $step:tt, $($sum:ident $w:ident),+) => {
         #[inline]
         fn $name<'c, 't>(x: Features<'_>, cores: &'c [f32], t: &'t mut [f32]) -> (&'c [f32], &'t mut [f32]) {
             let Some((block, cores)) = cores.split_at_checked($width * x.q) else { return Default::default() };
-            let Some((&[$(mut $sum),+], rows)) = block.split_first_chunk() else { return Default::default() };
-            for (&[$($w),+], &x) in rows.as_chunks::<$width>().0.iter().zip(x.x) {
-                $($sum += $w * x;)+
-            }
+            let (rows, _) = block.as_chunks::<$width>();
+            let Some((&[$(mut $sum),+], later)) = rows.split_first() else { return Default::default() };
+            plain!($step, later, x.x, $($sum $w),+);
             for (row, &upper) in x.rows.iter().zip(x.t) {
                 let lower = 1.0 - upper;
-                let Some(rows) = block.get($width * row.to_bits() as usize..) else { break };
-                let [low, high, ..] = rows.as_chunks::<$width>().0 else { break };
+                let row = row.to_bits() as usize;
+                let (Some(high), Some(low)) = (later.get(row), rows.get(row)) else { break };
                 let [$($w),+] = *low;
                 $($sum += $w * lower;)+
                 let [$($w),+] = *high;
@@ -91,54 +117,72 @@ macro_rules! block {
     };
 }
 
-block!(block_16, 16, s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7, s8 w8, s9 w9, s10 w10, s11 w11, s12 w12, s13 w13, s14 w14, s15 w15);
-block!(block_8, 8, s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7);
-block!(block_4, 4, s0 w0, s1 w1, s2 w2, s3 w3);
-block!(block_2, 2, s0 w0, s1 w1);
-block!(block_1, 1, s0 w0);
+block!(block_16, 16, 1, s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7, s8 w8, s9 w9, s10 w10, s11 w11, s12 w12, s13 w13, s14 w14, s15 w15);
+block!(block_8, 8, 2, s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7);
+block!(block_4, 4, 1, s0 w0, s1 w1, s2 w2, s3 w3);
+block!(block_2, 2, 1, s0 w0, s1 w1);
+block!(block_1, 1, 1, s0 w0);
 
 /// Multiplies the sums `t` of a head out, right to left; `ranks` are r_0, ..., r_d = 1. The result, r_0 values, comes
 /// back. Every vector overwrites the first sums of its core: row a is read before place a <= a r_b is written.
 #[inline]
-pub(crate) fn chain<'t>(ranks: &[u32], t: &'t mut [f32]) -> &'t [f32] {
-    let [lefts @ .., right, _] = ranks else { return t };
+pub(crate) fn chain<'t>(ranks: &[u32], t: &'t mut [f32]) -> &'t [Cell<f32>] {
+    let t = Cell::from_mut(t).as_slice_of_cells();
+    let [lefts @ .., right, _] = ranks else { return &[] };
     // The last core has r_d = 1: its sums are the first vector.
-    let (mut x, mut rest) = split_at(t, *right as usize);
+    let Some((mut x, mut rest)) = t.split_at_checked(*right as usize) else { return &[] };
     for &left in lefts.iter().rev() {
-        let (sums, later) = split_at(rest, (left as usize).wrapping_mul(x.len()));
-        apply(Cell::from_mut(&mut *sums).as_slice_of_cells(), x);
-        (x, _) = split_at(sums, left as usize);
-        rest = later;
+        let Some((core, later)) = rest.split_at_checked((left as usize).wrapping_mul(x.len())) else {
+            return &[];
+        };
+        apply(core, x);
+        let Some(out) = core.get(..left as usize) else { return &[] };
+        (x, rest) = (out, later);
     }
     x
 }
 
-/// t[a] = sum over b of t[a, b] x[b]. The usual ranks have loops of their own, in which x stays in registers.
+/// t[a] = sum over b of t[a, b] x[b], where the 0 that the sums begin with is left out: it decides the sign of a zero, which is lost
+/// when the head is added to the outputs. The usual ranks have loops of their own, in which x stays in registers.
 #[inline]
-fn apply(t: &[Cell<f32>], x: &[f32]) {
-    match *x {
-        [a] => rows(t, [a]),
+fn apply(t: &[Cell<f32>], x: &[Cell<f32>]) {
+    match x {
         [a, b] => rows(t, [a, b]),
         [a, b, c] => rows(t, [a, b, c]),
         [a, b, c, d] => rows(t, [a, b, c, d]),
-        [a, b, c, d, e] => rows(t, [a, b, c, d, e]),
-        [a, b, c, d, e, f] => rows(t, [a, b, c, d, e, f]),
-        [a, b, c, d, e, f, g, h] => rows(t, [a, b, c, d, e, f, g, h]),
-        _ => {
-            let mut rest = t;
-            for out in t {
-                let Some((row, later)) = rest.split_at_checked(x.len()) else { break };
-                out.set(row.iter().zip(x).fold(0.0, |sum, (t, x)| sum + t.get() * x));
-                rest = later;
-            }
-        }
+        [a, b, c, d, e, f, g, h] => long_rows(t, [a, b, c, d, e, f, g, h]),
+        _ => any_rank(t, x),
+    }
+}
+
+#[inline(never)]
+fn any_rank(t: &[Cell<f32>], x: &[Cell<f32>]) {
+    let mut rest = t;
+    for out in t {
+        let Some((row, later)) = rest.split_at_checked(x.len()) else { break };
+        let terms = row.iter().zip(x).map(|(t, x)| t.get() * x.get());
+        let Some(sum) = terms.reduce(|sum, term| sum + term) else { break };
+        out.set(sum);
+        rest = later;
     }
 }
 
 #[inline]
-fn rows<const R: usize>(t: &[Cell<f32>], x: [f32; R]) {
+fn rows<const R: usize>(t: &[Cell<f32>], x: [&Cell<f32>; R]) {
+    let x = x.map(Cell::get);
     for (row, out) in t.as_chunks::<R>().0.iter().zip(t) {
-        out.set(row.iter().zip(x).fold(0.0, |sum, (t, x)| sum + t.get() * x));
+        out.set(row.iter().zip(x).map(|(t, x)| t.get() * x).reduce(|sum, term| sum + term).unwrap_or(0.0));
+    }
+}
+
+/// The same; the compiler needs fewer instructions for long rows in this form.
+#[inline]
+fn long_rows<const R: usize>(t: &[Cell<f32>], x: [&Cell<f32>; R]) {
+    let (x, mut rest) = (x.map(Cell::get), t.as_chunks::<R>().0);
+    for out in t {
+        let Some((row, later)) = rest.split_first() else { break };
+        out.set(row.iter().zip(x).map(|(t, x)| t.get() * x).reduce(|sum, term| sum + term).unwrap_or(0.0));
+        rest = later;
     }
 }
 

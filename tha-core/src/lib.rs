@@ -20,6 +20,7 @@ extern crate alloc;
 mod align;
 #[cfg(feature = "alloc")]
 pub mod build;
+mod contract;
 mod description;
 mod error;
 pub mod format;
@@ -32,6 +33,7 @@ mod parse;
 mod push;
 #[cfg(feature = "monitor")]
 pub mod reweight;
+mod sample;
 mod stage;
 mod state;
 

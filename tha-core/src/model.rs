@@ -108,8 +108,8 @@ impl<'a> Model<'a> {
             None => return Err(ParseError::MetadataTrailing { extra: rest.len() }),
         };
         let mut block = Cursor { words: parts.block, used: 0 };
-        let inputs = block.table(shape.inputs)?;
-        let outputs = block.table(shape.outputs)?;
+        let inputs = block.table::<_, 4>(shape.inputs)?;
+        let outputs = block.table::<_, 3>(shape.outputs)?;
         parse::check_scaling(inputs, outputs)?;
         let stage = parse::stage(&mut block, &description, &shape)?;
         let heads = block.rest();

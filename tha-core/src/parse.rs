@@ -31,6 +31,11 @@ impl<'a> Cursor<'a> {
         Ok(taken)
     }
 
+    #[inline(never)]
+    fn word(&mut self) -> Result<usize, ParseError> {
+        Ok(self.take(1)?.first().map_or(0, |&word| word as usize))
+    }
+
     /// `n` finite numbers.
     #[inline(never)]
     fn floats(&mut self, n: usize, part: &'static str, index: usize) -> Result<&'a [f32], ParseError> {
@@ -42,11 +47,14 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// `n` rows of a table.
+    /// `n` rows, at most 65535, of a table with N words each.
     #[inline]
-    pub fn table<T: Pod>(&mut self, n: usize) -> Result<&'a [T], ParseError> {
-        let words = n.checked_mul(size_of::<T>() / 4).ok_or(ParseError::SizeOverflow)?;
-        Ok(bytemuck::try_cast_slice(self.take(words)?).unwrap_or(&[]))
+    pub fn table<T: Pod, const N: usize>(&mut self, n: usize) -> Result<&'a [T], ParseError>
+    where
+        [u32; N]: Pod,
+    {
+        let (rows, _) = self.take(n * N)?.as_chunks::<N>();
+        Ok(bytemuck::try_cast_slice(rows).unwrap_or(&[]))
     }
 }
 
@@ -54,19 +62,22 @@ impl<'a> Cursor<'a> {
 pub(crate) fn check_scaling(inputs: &[InputScaling], outputs: &[OutputScaling]) -> Result<(), ParseError> {
     for (channel, input) in inputs.iter().enumerate() {
         let InputScaling { offset, gain, low, high } = *input;
-        let finite = offset.is_finite() && gain.is_finite() && low.is_finite() && high.is_finite();
-        if !finite || gain <= 0.0 || low > high {
+        if !finite([offset, gain, low, high]) || gain <= 0.0 || low > high {
             return Err(ParseError::Scaling { what: "input", channel });
         }
     }
     for (channel, output) in outputs.iter().enumerate() {
         let OutputScaling { offset, scale, residual } = *output;
-        let finite = offset.is_finite() && scale.is_finite() && residual.is_finite();
-        if !finite || scale <= 0.0 || residual < 0.0 {
+        if !finite([offset, scale, residual, 0.0]) || scale <= 0.0 || residual < 0.0 {
             return Err(ParseError::Scaling { what: "output", channel });
         }
     }
     Ok(())
+}
+
+#[inline(never)]
+fn finite(values: [f32; 4]) -> bool {
+    values.iter().all(|value| value.is_finite())
 }
 
 /// The tables of the stage.
@@ -81,7 +92,7 @@ pub(crate) fn stage<'a>(
     if mapped > features || !whole {
         return Err(ParseError::Feature { feature: features });
     }
-    let mut stage = Stage { runs: block.table(description.runs)?, ..Stage::default() };
+    let mut stage = Stage { runs: block.table::<_, 11>(description.runs)?, ..Stage::default() };
     let window = shape.inputs.checked_mul(shape.memory).ok_or(ParseError::SizeOverflow)?;
     for (index, run) in stage.runs.iter().enumerate() {
         check_run(run, &stage, index, window, shape.inputs).ok_or(ParseError::Section { run: index })?;
@@ -89,7 +100,7 @@ pub(crate) fn stage<'a>(
         let sum = values.and_then(|values| values.checked_add(stage.signals));
         stage.signals = sum.filter(|&sum| sum < 1 << 28).ok_or(ParseError::SizeOverflow)?;
     }
-    stage.features = block.table(features)?;
+    stage.features = block.table::<_, 4>(features)?;
     for (feature, record) in stage.features.iter().enumerate() {
         let FeatureRecord { plus, minus, low, high } = *record;
         let input = stage.input_of(plus, window, shape.inputs);
@@ -150,7 +161,7 @@ impl Stage<'_> {
     }
 
     /// The input that the signal at a position comes from, if a feature may use it.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn input_of(&self, position: u32, window: usize, inputs: usize) -> Option<usize> {
         let mut position = position as usize;
         let mut inner = false;
@@ -231,18 +242,15 @@ fn check_head(
     needs: &mut Needs,
 ) -> Result<(), ParseError> {
     let overflow = ParseError::SizeOverflow;
-    let mut sizes = [0; 7];
-    let count = if let Layout::Two = layout { 7 } else { 3 };
-    for (size, word) in sizes.iter_mut().zip(block.take(count)?) {
-        *size = *word as usize;
-    }
-    let [size, mut first, mut outputs, mut degree, mut used, mut stored_sums, stored_q] = sizes;
-    if let Layout::One { degree: all, .. } = layout {
-        if !f32::from_bits(first as u32).is_finite() {
-            return Err(ParseError::NonFinite { part: "head", index: head, word: block.used - 2 });
+    let mut next = || block.word();
+    let (size, first, outputs, degree, used, stored_sums, stored_q) = match layout {
+        Layout::Two => (next()?, next()?, next()?, next()?, next()?, next()?, Some(next()?)),
+        Layout::One { degree, .. } => {
+            let size = next()?;
+            block.floats(1, "head", head)?;
+            (size, 0, shape.outputs, degree, 0, block.word()?, None)
         }
-        (first, stored_sums, outputs, degree, used) = (0, outputs, shape.outputs, all, 0);
-    }
+    };
     if size == 0 || size > shape.inputs {
         return Err(ParseError::SubsetSize { head, found: size, inputs: shape.inputs });
     }
@@ -296,7 +304,7 @@ fn check_head(
         }
     }
     let sums = count_sums(ranks).ok_or(overflow)?;
-    if sums != stored_sums || (count == 7 && stored_q != q) {
+    if sums != stored_sums || stored_q.is_some_and(|stored| stored != q) {
         return Err(ParseError::Sums { head, expected: sums, found: stored_sums });
     }
     needs.gather = needs.gather.max(gathered);

@@ -14,10 +14,10 @@
 use heapless::Vec;
 use micromath::F32Ext;
 
+use crate::contract::Value;
 use crate::error::CapacityError;
-use crate::head::HeadView;
 use crate::model::Model;
-use crate::push::{Step, Weigh, run};
+use crate::push::{Step, run};
 use crate::state::State;
 
 /// How fast a [`Reweighter`] follows.
@@ -76,15 +76,6 @@ pub struct Reweighter<const VALUES: usize> {
     ready: bool,
 }
 
-/// A head in one of the outputs it serves.
-#[derive(Clone, Copy, Debug)]
-struct Value {
-    output: usize,
-    weight: f32,
-    /// What it said to the last sample, standardised.
-    y: f32,
-}
-
 impl<const VALUES: usize> Reweighter<VALUES> {
     /// Starts from the weights in `model`.
     ///
@@ -119,7 +110,7 @@ impl<const VALUES: usize> Reweighter<VALUES> {
         state: &'s mut State<INPUTS, HISTORY, SCRATCH>,
         u: &[f32],
     ) -> Step<'s> {
-        let step = run(model, state.parts(), u, &mut Followed { rest: &mut self.values });
+        let step = run(model, state.parts(), u, &mut self.values);
         self.ready = matches!(step, Step::Ready(_));
         step
     }
@@ -157,22 +148,5 @@ impl<const VALUES: usize> Reweighter<VALUES> {
     /// The weights now: head by head, in the order of the outputs that each serves.
     pub fn weights(&self) -> impl Iterator<Item = f32> + '_ {
         self.values.iter().map(|value| value.weight)
-    }
-}
-
-/// The values of the heads to come.
-struct Followed<'r> {
-    rest: &'r mut [Value],
-}
-
-impl Weigh for Followed<'_> {
-    fn add(&mut self, head: &HeadView<'_>, v: &[f32], y: &mut [f32]) {
-        let (own, rest) =
-            core::mem::take(&mut self.rest).split_at_mut_checked(head.outputs).unwrap_or_default();
-        for ((value, v), y) in own.iter_mut().zip(v).zip(y) {
-            value.y = *v;
-            *y += value.weight * *v;
-        }
-        self.rest = rest;
     }
 }

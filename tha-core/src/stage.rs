@@ -13,6 +13,9 @@
 //! of values, a run of resonators five: Re q, Im q, y1, y2, a. A *feature* is a signal or the difference of two. A *map* replaces
 //! a feature by the cell of its nodes that it lies in and by how far it has come in there.
 
+use core::cell::Cell;
+use core::hint::black_box;
+
 use bytemuck::{Pod, Zeroable};
 
 use crate::format::RangePolicy;
@@ -80,66 +83,67 @@ impl Stage<'_> {
     pub fn plain(&self) -> usize {
         self.features.len().saturating_sub(self.counts.len())
     }
-
-    /// For the mapped features of a head, whose rows begin at `first`: the row of the lower node of their cells.
-    #[inline]
-    pub fn rows(&self, mapped: &[u32], mut first: usize, cells: &[f32], rows: &mut [f32]) {
-        for (row, &feature) in rows.iter_mut().zip(mapped) {
-            let map = (feature as usize).wrapping_sub(self.plain());
-            let (Some(cell), Some(&count)) = (cells.get(map), self.counts.get(map)) else { break };
-            *row = f32::from_bits((first as u32).wrapping_add(cell.to_bits()));
-            first = first.wrapping_add(count as usize);
-        }
-    }
 }
 
 /// Lets all sections take the newest sample of `window`, the `taken`th since the start.
-#[inline]
-pub(crate) fn filter(runs: &[Run], window: &[f32], signals: &mut [f32], taken: u32) {
+#[inline(never)]
+pub(crate) fn filter(runs: &[Run], window: &[Cell<f32>], signals: &[Cell<f32>], taken: u32) {
     if taken <= 1 {
-        signals.fill(0.0);
+        let zero = black_box(0.0);
+        signals.iter().for_each(|signal| signal.set(zero));
     }
     let mean = 1.0 / taken as f32;
-    let mut used = 0;
+    let mut rest = signals;
     for run in runs {
-        let (earlier, own) = split_at(signals, used);
-        let (own, _) = split_at(own, run.values());
-        used += own.len();
         let (source, count) = (run.source as usize, run.count as usize);
-        let source = match source.checked_sub(window.len()) {
-            None => window.get(source..source + count),
-            Some(source) => earlier.get(source..source + count),
+        let from = match source.checked_sub(window.len()) {
+            None => window.get(source..),
+            Some(source) => signals.get(source..),
         };
-        let source = source.unwrap_or_default();
-        if run.kind == Run::AVERAGE {
+        let Some(from) = from.and_then(|from| from.get(..count)) else { return };
+        rest = if run.kind == Run::AVERAGE {
+            let Some((own, values)) = rest.split_at_checked(count) else { return };
             let [alpha, ..] = run.coefficients;
-            let gain = if alpha > mean { alpha } else { mean };
-            for (s, u) in own.iter_mut().zip(source) {
-                *s += gain * (*u - *s);
-            }
+            average(if alpha > mean { alpha } else { mean }, from, own);
+            values
         } else {
-            resonate(run.coefficients, source, own);
-        }
+            let Some((own, values)) = rest.split_at_checked(run.values()) else { return };
+            resonate(&run.coefficients, from, own);
+            values
+        };
     }
 }
 
 #[inline]
-fn resonate([p_re, p_im, k1, k2, k3, d, e1, e2]: [f32; 8], source: &[f32], own: &mut [f32]) {
-    let (re, rest) = split_at(own, source.len());
-    let (im, rest) = split_at(rest, source.len());
-    let (y1, rest) = split_at(rest, source.len());
-    let (y2, a) = split_at(rest, source.len());
-    for (((((re, im), y1), y2), a), &u) in re.iter_mut().zip(im).zip(y1).zip(y2).zip(a).zip(source) {
-        *a = d * u + e1 * *re + e2 * *im;
-        (*re, *im) = (p_re * *re - p_im * *im + u, p_im * *re + p_re * *im);
-        *y1 = k1 * *re + k2 * *im;
-        *y2 = k3 * *im;
+fn average(gain: f32, source: &[Cell<f32>], own: &[Cell<f32>]) {
+    let step = |(s, u): (&Cell<f32>, &Cell<f32>)| s.set(s.get() + gain * (u.get() - s.get()));
+    // Four at a time: the loop costs as much as one.
+    let ((fours, ones), (from, last)) = (own.as_chunks::<4>(), source.as_chunks::<4>());
+    for (own, source) in fours.iter().zip(from) {
+        own.iter().zip(source).for_each(step);
+    }
+    ones.iter().zip(last).for_each(step);
+}
+
+#[inline(never)]
+fn resonate(&[p_re, p_im, k1, k2, k3, d, e1, e2]: &[f32; 8], source: &[Cell<f32>], own: &[Cell<f32>]) {
+    let mut rows = own.chunks_exact(source.len().max(1));
+    let mut row = || rows.next().unwrap_or_default();
+    let (re, im, y1, y2, a) = (row(), row(), row(), row(), row());
+    for (((((re, im), y1), y2), a), u) in re.iter().zip(im).zip(y1).zip(y2).zip(a).zip(source) {
+        let (q_re, q_im, u) = (re.get(), im.get(), u.get());
+        a.set(d * u + e1 * q_re + e2 * q_im);
+        let (q_re, q_im) = (p_re * q_re - p_im * q_im + u, p_im * q_re + p_re * q_im);
+        re.set(q_re);
+        im.set(q_im);
+        y1.set(k1 * q_re + k2 * q_im);
+        y2.set(k3 * q_im);
     }
 }
 
 /// The features of the newest sample: plain ones as they are, of mapped ones how far they have come in their cell, with the
 /// cells (as bits) in `cells`. `beyond` takes what is beyond the range, if it has room. Gives back whether anything is.
-#[inline]
+#[inline(never)]
 pub(crate) fn features(
     stage: &Stage<'_>,
     range: RangePolicy,
@@ -174,27 +178,40 @@ pub(crate) fn features(
             *beyond = excess;
         }
     }
-    let mut nodes = stage.nodes;
-    let (_, mapped) = split_at(z, stage.plain());
-    for ((z, cell), &count) in mapped.iter_mut().zip(cells).zip(stage.counts) {
-        let Some((own, later)) = nodes.split_at_checked(count as usize) else { break };
-        nodes = later;
-        let (which, t) = find(own, *z);
-        *cell = f32::from_bits(which);
-        *z = t;
+    if !cells.is_empty() {
+        locate(stage, split_at(z, stage.plain()).1, cells);
     }
     outside
 }
 
+/// Replaces mapped features by how far they have come in their cells.
+#[inline(never)]
+fn locate(stage: &Stage<'_>, z: &mut [f32], cells: &mut [f32]) {
+    let mut nodes = stage.nodes;
+    for ((z, cell), &count) in z.iter_mut().zip(cells).zip(stage.counts) {
+        let Some((own, later)) = nodes.split_at_checked(count as usize) else { break };
+        nodes = later;
+        let Some((which, t)) = find(own, *z) else { break };
+        *cell = f32::from_bits(which);
+        *z = t;
+    }
+}
+
 /// The cell of increasing `nodes` that `z` lies in, and how far it has come in there, 0 to 1. The same time for every `z`.
 #[inline]
-fn find(nodes: &[f32], z: f32) -> (u32, f32) {
-    let inner = nodes.get(1..nodes.len().wrapping_sub(1)).unwrap_or_default();
-    let cell = inner.iter().fold(0, |cell, node| cell + u32::from(z >= *node));
-    let (from, to) = match nodes.get(cell as usize..) {
-        Some(&[from, to, ..]) => (from, to),
-        _ => (0.0, 1.0),
-    };
+fn find(nodes: &[f32], z: f32) -> Option<(u32, f32)> {
+    let [_, second, rest @ ..] = nodes else { return None };
+    // The sign of z - node says which nodes are above z; adding 0 to z makes equal ones differ by +0.
+    let positive = z + 0.0;
+    let above = |cell: u32, node: &f32| cell - ((positive - *node).to_bits() >> 31);
+    // Two at a time, which takes the last node along where the number of cells is odd.
+    let (twos, _) = rest.as_chunks::<2>();
+    let cell = above(1 + 2 * twos.len() as u32, second);
+    let cell = twos.iter().fold(cell, |cell, nodes| nodes.iter().fold(cell, above));
+    let cell = cell.min(rest.len() as u32);
+    let &[from, to, ..] = nodes.get(cell as usize..)? else { return None };
     let t = (z - from) / (to - from);
-    (cell, t.clamp(0.0, 1.0))
+    // Clamped as whole numbers, which have the same order from 0 on.
+    let t = t.to_bits() as i32;
+    Some((cell, f32::from_bits((t & !(t >> 31)).min(1.0f32.to_bits() as i32) as u32)))
 }

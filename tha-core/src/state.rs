@@ -9,7 +9,8 @@ use crate::error::{CapacityError, PushError, SwapError};
 use crate::format::{Capacities, NonFinitePolicy, RangePolicy};
 use crate::kernel::split_at;
 use crate::model::{Model, Shape};
-use crate::push::{self, ChannelFlags};
+use crate::push::ChannelFlags;
+use crate::sample;
 
 /// The state of one stream. The capacities are those of [`Model::capacities`], and can be taken from the file
 /// at compile time with [`Capacities::of`](crate::Capacities::of).
@@ -182,8 +183,7 @@ impl<const INPUTS: usize, const HISTORY: usize, const SCRATCH: usize> State<INPU
         }
         let mut parts = self.parts();
         for row in rows {
-            push::take(model, &mut parts, row)?;
-            push::filter(model, &mut parts);
+            sample::enter(model, &mut parts, row)?;
         }
         Ok(())
     }
@@ -211,7 +211,7 @@ impl<const INPUTS: usize, const HISTORY: usize, const SCRATCH: usize> State<INPU
             self.progress = Progress { range, non_finite, ..Progress::new(model) };
             return Ok(Swap::Restarted);
         }
-        push::restandardise(model, &mut self.parts());
+        sample::restandardise(model, &mut self.parts());
         Ok(Swap::Kept)
     }
 

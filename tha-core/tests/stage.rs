@@ -10,7 +10,7 @@ use rand::{RngExt, SeedableRng};
 use tha_core::build::{
     BuildError, Core, Feature, Filter, Head, ModelSpec, Resonator, Section, Signal, Source, Stage,
 };
-use tha_core::{Model, ParseError, RangePolicy, State, Step, Swap, push};
+use tha_core::{Model, ParseError, RangePolicy, State, Step, Swap, SwapError, push};
 
 type Room = State<8, 512, 1024>;
 
@@ -213,6 +213,14 @@ fn swap_keeps_filters_that_are_the_same_and_says_so() {
         assert_eq!(state.swap(model), Ok(Swap::Restarted));
         assert_eq!(push(model, &mut state, &[0.5]), Step::Warming { remaining: 3 });
     }
+
+    // Another memory is refused, and the old model goes on as if nothing had been.
+    let longer = flash(&ModelSpec { memory: spec.memory + 1, ..spec.clone() });
+    let mut state = warm();
+    let (what, memory) = ("samples of memory", spec.memory);
+    let refused = Err(SwapError::Shape { what, state: memory, model: memory + 1 });
+    assert_eq!(state.swap(&Model::parse(longer.bytes()).unwrap()), refused);
+    assert_eq!(push(&models[0], &mut state, &[0.5]).output().unwrap().y, [0.5]);
 }
 
 #[test]

@@ -4,8 +4,13 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 use tempfile::TempDir;
+use tha_core::build::ModelSpec;
 use tha_train::data::{Dataset, write_csv};
 use tha_train::synth::{Kind, SynthParams, generate};
+
+#[allow(dead_code, reason = "the tests of tha-core compute the outputs too")]
+#[path = "../../tha-core/tests/common/staged.rs"]
+mod staged;
 
 struct Bench {
     folder: TempDir,
@@ -174,6 +179,19 @@ fn faults_are_reported_and_repeatable() {
     }
     assert_eq!(campaign, bench.json("faults m.tha d.csv --seed 3 --trials 20"));
     assert_ne!(campaign, bench.json("faults m.tha d.csv --seed 4 --trials 20"));
+}
+
+#[test]
+fn faults_of_a_model_with_filters_and_maps() {
+    let bench = Bench::new();
+    let plain = ModelSpec::from_bytes(&std::fs::read(bench.path("m.tha")).unwrap()).unwrap();
+    let spec = ModelSpec { inputs: plain.inputs, outputs: plain.outputs, ..staged::staged(1, 3, 2, 3) };
+    std::fs::write(bench.path("m.tha"), spec.to_bytes().unwrap()).unwrap();
+    let campaign = bench.json("faults m.tha d.csv --seed 3 --trials 20");
+    assert_eq!(campaign["ok"], true, "{campaign}");
+    for kind in campaign["kinds"].as_array().unwrap() {
+        assert_eq!((&kind["reported"], &kind["silent"]), (&20.into(), &0.into()), "{kind}");
+    }
 }
 
 #[test]
