@@ -148,7 +148,7 @@ pub(super) fn run(args: &Args, speech: Speech, data: &Dataset, start: Instant) -
 fn command(args: &Args, outcome: &AutoOutcome) -> String {
     let whole = outcome.tried.iter().filter(|tried| tried.setting.inputs.is_none()).count();
     let heads = outcome.tried.len() - whole;
-    let path = |path: &Path| quoted(&path.display().to_string());
+    let path = |path: &Path| quoted(path);
     let mut words = vec!["tha-train fit".to_owned()];
     words.extend(args.data.data.iter().map(|data| path(data)));
     let files = [("--u", &args.data.u), ("--y", &args.data.y)];
@@ -157,7 +157,7 @@ fn command(args: &Args, outcome: &AutoOutcome) -> String {
     );
     for (flag, names) in [("--inputs", &args.columns.inputs), ("--outputs", &args.columns.outputs)] {
         if !names.is_empty() {
-            words.push(format!("{flag} {}", quoted(&names.join(","))));
+            words.push(format!("{flag} {}", quoted(names.join(","))));
         }
     }
     words.push(format!("--out {} --seed {}", path(&args.out), args.seed));
