@@ -101,6 +101,7 @@ tha-train analyze --full good.tha test.csv => --ensemble
 tha-train analyze --full good.tha --ensemble heads.tha => DATA
 tha-train analyze --full good.tha --ensemble heads.tha test.csv --measure-zero 1000000000 => --measure-zero
 tha-train inspect => MODEL
+tha-train inspect good.tha --rate 0 => --rate
 tha-train export good.tha --out code => --to
 tha-train export good.tha --to ada --out code => ada
 tha-train export good.tha --to c => --out

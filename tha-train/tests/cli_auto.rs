@@ -46,7 +46,8 @@ fn one_command_gives_a_model_an_honest_figure_and_the_command_that_gives_it_agai
 
     let words = bench.ok("fit data/train.csv --out s.tha --auto --trials 14 --heads 0 --single");
     assert!(words.contains("expected on new data") && words.contains("a linear model"), "{words}");
-    let single = bench.json("inspect s.tha");
+    let single = bench.json("inspect s.tha --rate 100");
+    assert!(number(&single, "/stage/settled_seconds") > 0.0);
     // One head, as many times as there are outputs.
     assert_eq!(single["heads"].as_array().unwrap().len(), single["outputs"].as_array().unwrap().len());
     let figures = bench.json("evaluate m.tha data/test.csv");

@@ -11,19 +11,27 @@ use tha_train::model::Model;
 
 /// Show what is in a model file: shape, heads, inputs, ranks, weights, size and cost.
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Example:\n  tha-train inspect model.tha")]
+#[command(after_help = "Examples:\n  tha-train inspect model.tha\n  tha-train inspect model.tha --rate 250")]
 pub(super) struct Args {
     /// Model file.
     #[arg(value_name = "MODEL")]
     model: PathBuf,
+    /// Samples per second: times are shown in seconds too.
+    #[arg(long, value_name = "HZ")]
+    rate: Option<f64>,
     #[command(flatten)]
     speech: Speech,
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
+    if let Some(rate) = args.rate.filter(|rate| !(*rate > 0.0 && rate.is_finite())) {
+        return Err(CliError::Usage(format!(
+            "--rate: {rate} is out of range; expected samples per second, above 0"
+        )));
+    }
     let model = Model::read(&args.model)?;
     let bytes = model.to_bytes()?;
-    result(args.speech.json, &object(&model, &bytes), || words(&model, &bytes));
+    result(args.speech.json, &object(&model, &bytes, args.rate), || words(&model, &bytes, args.rate));
     Ok(())
 }
 
@@ -44,7 +52,7 @@ fn policies(spec: &ModelSpec) -> (&'static str, &'static str) {
     (range, non_finite)
 }
 
-fn object(model: &Model, bytes: &[u8]) -> Value {
+fn object(model: &Model, bytes: &[u8], rate: Option<f64>) -> Value {
     let spec = model.spec();
     let Capacities { inputs: state_inputs, history, scratch } = Capacities::of(bytes);
     let (range, non_finite) = policies(spec);
@@ -64,7 +72,8 @@ fn object(model: &Model, bytes: &[u8]) -> Value {
         .map(|head| {
             let names: Vec<&String> = head.inputs.iter().map(|&i| &spec.inputs[i].name).collect();
             let parameters: usize = head.cores.iter().map(|core| core.data.len()).sum();
-            json!({ "inputs": names, "ranks": ranks(head), "weight": head.weight(), "parameters": parameters })
+            json!({ "inputs": names, "ranks": ranks(head), "weight": head.weight(), "parameters": parameters,
+                "outputs": served(spec, head), "weights": head.weights })
         })
         .collect();
     json!({
@@ -78,7 +87,7 @@ fn object(model: &Model, bytes: &[u8]) -> Value {
         "parameters": model.parameters(),
         "flash_bytes": bytes.len(),
         "capacities": { "inputs": state_inputs, "history": history, "scratch": scratch },
-        "stage": stage(spec),
+        "stage": stage(spec, rate),
         "macs_per_sample": model.macs(),
         "coverage": coverage(spec),
         "provenance": {
@@ -105,11 +114,19 @@ fn filters(spec: &ModelSpec) -> (Vec<f64>, Vec<[f32; 2]>) {
     (averages, poles)
 }
 
-fn stage(spec: &ModelSpec) -> Value {
+/// Names of the outputs that a head serves.
+fn served<'s>(spec: &'s ModelSpec, head: &Head) -> Vec<&'s str> {
+    spec.outputs[head.outputs.clone()].iter().map(|channel| channel.name.as_str()).collect()
+}
+
+fn stage(spec: &ModelSpec, rate: Option<f64>) -> Value {
     let (averages, poles) = filters(spec);
+    let seconds = rate.map(|rate| averages.iter().map(|tau| tau / rate).collect::<Vec<_>>());
     let mapped = spec.stage.features.iter().filter(|feature| !feature.nodes.is_empty()).count();
     json!({
         "time_constants": averages,
+        "time_constants_seconds": seconds,
+        "settled_seconds": rate.map(|rate| spec.settled() as f64 / rate),
         "poles": poles,
         "features": spec.stage.features.len(),
         "mapped": mapped,
@@ -118,20 +135,24 @@ fn stage(spec: &ModelSpec) -> Value {
 }
 
 /// Filters and maps in a line; nothing where the model sees lags.
-fn stage_in_words(spec: &ModelSpec) -> String {
+fn stage_in_words(spec: &ModelSpec, rate: Option<f64>) -> String {
     if spec.stage.features.is_empty() {
         return String::new();
     }
     let (averages, poles) = filters(spec);
-    let averages: Vec<String> = averages.iter().map(|tau| format!("{tau:.0}")).collect();
+    let list = |scale: f64, digits: usize| -> String {
+        averages.iter().map(|tau| format!("{:.digits$}", tau * scale)).collect::<Vec<_>>().join(" ")
+    };
     let mut parts = Vec::new();
     if !averages.is_empty() {
-        parts.push(format!("averages with time constants {} samples", averages.join(" ")));
+        let seconds = rate.map_or_else(String::new, |rate| format!(" ({} s)", list(rate.recip(), 4)));
+        parts.push(format!("averages with time constants {} samples{seconds}", list(1.0, 0)));
     }
     parts.extend(poles.iter().map(|[re, im]| format!("resonators at {re} + {im}i")));
     let mapped = spec.stage.features.iter().filter(|feature| !feature.nodes.is_empty()).count();
     parts.push(format!("{}, {mapped} of them mapped", count(spec.stage.features.len(), "feature")));
-    format!("{}; settled from sample {} on\n\n", parts.join("; "), spec.settled())
+    let seconds = rate.map_or_else(String::new, |rate| format!(" ({:.4} s)", spec.settled() as f64 / rate));
+    format!("{}; settled from sample {}{seconds} on\n\n", parts.join("; "), spec.settled())
 }
 
 /// How often each input and each pair of inputs is represented: the number of heads that see them.
@@ -147,7 +168,7 @@ fn coverage(spec: &ModelSpec) -> Value {
     json!({ "inputs": inputs, "pairs": pairs, "pair_fraction": if all > 0 { seen as f64 / all as f64 } else { 1.0 } })
 }
 
-fn words(model: &Model, bytes: &[u8]) -> String {
+fn words(model: &Model, bytes: &[u8], rate: Option<f64>) -> String {
     let spec = model.spec();
     let needs = Capacities::of(bytes);
     let (range, non_finite) = policies(spec);
@@ -168,7 +189,7 @@ fn words(model: &Model, bytes: &[u8]) -> String {
         needs.history,
         needs.scratch,
     );
-    text += &stage_in_words(spec);
+    text += &stage_in_words(spec, rate);
     let row = |name: &String, figures: &[f32]| {
         std::iter::once(name.clone()).chain(figures.iter().map(|&v| figure(v.into()))).collect()
     };
@@ -181,9 +202,14 @@ fn words(model: &Model, bytes: &[u8]) -> String {
         let names: Vec<&str> = head.inputs.iter().map(|&i| spec.inputs[i].name.as_str()).collect();
         let shown = if names.len() == spec.inputs.len() { "all".into() } else { names.join(" ") };
         let ranks: Vec<String> = ranks(head).iter().map(ToString::to_string).collect();
-        rows.push(vec![(k + 1).to_string(), figure(head.weight().into()), ranks.join(" "), shown]);
+        let outputs = served(spec, head);
+        let served = if outputs.len() == spec.outputs.len() { "all".into() } else { outputs.join(" ") };
+        let same = head.weights.iter().all(|weight| *weight == head.weights[0]);
+        let weights: Vec<String> =
+            head.weights.iter().take(if same { 1 } else { usize::MAX }).map(|&w| figure(w.into())).collect();
+        rows.push(vec![(k + 1).to_string(), weights.join(" "), ranks.join(" "), served, shown]);
     }
-    let _ = write!(text, "\n{}", table("head, weight, ranks, inputs", &rows));
+    let _ = write!(text, "\n{}", table("head, weight, ranks, outputs, inputs", &rows));
     if spec.heads.len() > 1 {
         let coverage = coverage(spec);
         let seen: Vec<String> = spec
