@@ -152,8 +152,7 @@ mod tests {
             (StartKind::Subspaces, 6, vec![2, 2, 2], 2, 800),
             (StartKind::Directed, 41, vec![1, 1], 2, 3000),
             (StartKind::Grown, 4, vec![2; 5], 3, 600),
-            (StartKind::Random, 6, vec![2, 2], 3, 400),
-            (StartKind::Above, 6, vec![2, 2], 2, 400),
+            (StartKind::Random, 6, vec![2, 2], 2, 400),
         ] {
             let (loss, found) = found(kind, q, &ranks, cap, count);
             // As near as the polish needs it.
