@@ -6,11 +6,11 @@
 //!
 //! - A descent takes at most [`lower::STEPS`] steps and ends once a step leaves more than [`lower::PACE`] of the loss.
 //! - A lower rank is kept while the rise of the loss is within three deviations of what noise makes of the spared dimensions.
-//! - The search ends with a winner: a network without a residual; or one below the cap that the direct solution fits better
-//!   by no more than chance, or, where that is not known, that came down without a loss from above its rank (or that its
+//! - The search ends with a winner: a network without a residual; or one that the direct solution fits better by no more than
+//!   chance, at the cap only if two starts agree; or, where that is not known, that came down without a loss from above its rank (or that its
 //!   source vouches for) and leaves less than [`SMALL`].
-//! - It ends without one when starts agree at the cap: two at the direct solution, or three that leave less than [`SMALL`]
-//!   where that is not known; or when the sources are exhausted. Then the best of every rank is a candidate.
+//! - It ends without one when starts agree at the cap: two at the direct solution, or where that is not known two that
+//!   leave less than [`SMALL`]; or when the sources are exhausted. Then the best of every rank is a candidate.
 //!
 //! A rank of which nearly every polynomial is (one dimension in [`TELLING`] left) tells nothing and is passed over.
 
@@ -191,8 +191,9 @@ impl<'a, 'b> Search<'a, 'b> {
         let confirmed = match self.direct {
             _ if self.exact(candidate.loss) => true,
             Some(direct) => {
-                (candidate.level() < self.params.max_rank || direct.variance <= EXACT)
-                    && self.confirms(direct, &candidate)
+                let cap = self.params.max_rank;
+                let settled = direct.variance <= EXACT || self.agreeing[cap] > 1;
+                (candidate.level() < cap || settled) && self.confirms(direct, &candidate)
             }
             None => small && (came_down && !start.widened || start.vouched && self.determined(&candidate)),
         };
@@ -217,7 +218,7 @@ impl<'a, 'b> Search<'a, 'b> {
                         && best.loss - direct.loss <= direct.variance.max(self.limit)
                         && self.sketch.are_condensed()
             }
-            None => agreeing > 2 && self.near(),
+            None => self.near(),
         };
         agreeing > 1 && arrived
     }

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 /// Longer networks have too many cores between their ends.
 const LONGEST: usize = 4;
 /// Rounds per rank above one, and how many of the subspaces found are paired.
-const ROUNDS: usize = 12;
+const ROUNDS: usize = 20;
 const LIKELY: usize = 6;
 /// Rounds per rank until the first subspace is found; where there is none, there is no larger one either.
 const PATIENCE: usize = 3;
@@ -86,7 +86,7 @@ impl Source for Subspaces {
 }
 
 impl Subspaces {
-    /// Looks for subspaces of codimension `rank`.
+    /// Looks for subspaces of codimension `rank`; where pairs tell at once, until there is a new one.
     fn draw(&mut self, rank: usize, search: &mut Search<'_, '_>) {
         for _ in 0..search.params.restarts {
             let subspace = self.polynomial.search(rank, &mut search.draws);
@@ -96,7 +96,12 @@ impl Subspaces {
                 _ if subspace.level > self.level => (),
                 Some((_, known)) if known.level <= subspace.level => (),
                 Some(known) => *known = (self.drawn, subspace),
-                None => self.found.push((self.drawn, subspace)),
+                None => {
+                    self.found.push((self.drawn, subspace));
+                    if self.strict {
+                        break;
+                    }
+                }
             }
         }
         self.found.sort_by(|a, b| a.1.level.total_cmp(&b.1.level));
