@@ -229,15 +229,6 @@ impl<'a, 'b> Search<'a, 'b> {
         best.is_some_and(|best| best.loss <= SMALL * self.sketch.square())
     }
 
-    /// Takes every `stride`-th row from here on.
-    fn take_sketch(&mut self, stride: usize) {
-        (self.sketch, self.x, self.y) = sampled(self.problem, stride.max(1));
-        self.agreeing.fill(0);
-        for best in self.best.iter_mut().flatten() {
-            best.loss = self.sketch.loss(&best.network);
-        }
-    }
-
     fn q(&self) -> usize {
         self.problem.x.ncols()
     }

@@ -4,7 +4,7 @@
 //! true one fits anything, so the sketch becomes as large as such a network asks for.
 
 use super::super::SolveError;
-use super::{Search, Source, Start};
+use super::{Search, Source, Start, sampled};
 use crate::network::dimension;
 
 /// Longer networks are products of too many random matrices to be starts.
@@ -46,5 +46,16 @@ impl Source for Random {
             search.take_sketch(stride);
         }
         Ok(Some(Start { network: search.random(level), vouched: false, widened: false }))
+    }
+}
+
+impl Search<'_, '_> {
+    /// Takes every `stride`-th row from here on.
+    fn take_sketch(&mut self, stride: usize) {
+        (self.sketch, self.x, self.y) = sampled(self.problem, stride.max(1));
+        self.agreeing.fill(0);
+        for best in self.best.iter_mut().flatten() {
+            best.loss = self.sketch.loss(&best.network);
+        }
     }
 }
