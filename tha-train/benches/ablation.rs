@@ -35,7 +35,6 @@ fn main() {
         Some(StartKind::Directed),
         Some(StartKind::Grown),
         Some(StartKind::Random),
-        Some(StartKind::Above),
     ];
     for without in kinds {
         let base = SolveParams { without, ..SolveParams::default() };

@@ -15,8 +15,9 @@ use std::borrow::Cow;
 
 /// Products with J^T J at most.
 const STEPS: usize = 60;
-/// Relative residual at which a step is good enough.
-const PRECISION: f64 = 0.02;
+/// Relative residual at which a step is good enough, and where values are fewer than twice the coefficients.
+const PRECISION: f64 = 0.1;
+const SCARCE: f64 = 0.02;
 
 /// The problem linearised at a train.
 pub(super) struct Linearised<'a> {
@@ -83,15 +84,13 @@ impl<'a> Linearised<'a> {
             set_product(columns_mut(&mut values, n, size), view(x), view(v));
             let mut back = vec![0.0; n * size];
             for j in 0..outputs {
-                let w = of_output(&self.weights[k], j, n, size, outputs);
+                let weights = || self.weights[k].chunks_exact(n).skip(j).step_by(outputs);
                 let mut sum = vec![0.0; n];
-                for c in 0..size {
-                    let pair = w.column(c).into_iter().zip(&values[c * n..][..n]);
-                    sum.iter_mut().zip(pair).for_each(|(s, (w, v))| *s += w * v);
+                for (w, values) in weights().zip(values.chunks_exact(n)) {
+                    sum.iter_mut().zip(w.iter().zip(values)).for_each(|(s, (w, v))| *s += w * v);
                 }
-                for c in 0..size {
-                    let pair = w.column(c).into_iter().zip(&sum);
-                    back[c * n..][..n].iter_mut().zip(pair).for_each(|(b, (w, s))| *b += w * s);
+                for (w, back) in weights().zip(back.chunks_exact_mut(n)) {
+                    back.iter_mut().zip(w.iter().zip(&sum)).for_each(|(b, (w, s))| *b += w * s);
                 }
             }
             let mut part = DMatrix::zeros(v.nrows(), size);
@@ -123,7 +122,9 @@ impl<'a> Linearised<'a> {
         let mut z = precondition(&residual);
         let mut direction = z.clone();
         let mut product = residual.dot(&z);
-        let goal = PRECISION.powi(2) * product;
+        let values: usize = self.blocks.iter().map(|(_, y)| y.len()).sum();
+        let precision = if values < 2 * theta.len() { SCARCE } else { PRECISION };
+        let goal = precision.powi(2) * product;
         for _ in 0..STEPS {
             let image = self.apply(&direction) + shift * &direction;
             let length = product / direction.dot(&image);

@@ -16,8 +16,10 @@ use crate::network::{Features, Network, dimension, monomials};
 
 /// Most monomials for which the direct solution, than which nothing of the degree fits better, is worth its cost.
 const MONOMIALS: usize = 600;
-/// Relative loss below which moments have lost digits that the rows still have.
+/// Relative loss below which moments have lost digits that the rows still have, and the part of the loss that a step has to
+/// gain there to be followed by another.
 const DIGITS: f64 = 1e-10;
+const WORTHWHILE: f64 = 0.1;
 
 /// A network that may fit exactly, or nothing where that is known to be impossible or was not tried. `floor` is the relative
 /// squared residual of the direct solution, where it is known.
@@ -93,15 +95,19 @@ fn descend(
     options: &SolveParams,
     log: &mut Log<'_>,
 ) -> Result<usize, SolveError> {
-    let mut descent = Descent::new(network.clone());
     let unit = rows.square();
+    if rows.are_condensed() && rows.loss(network) <= DIGITS * unit {
+        return descend(network, &Rows::new(problem, 1), problem, options, log);
+    }
+    let mut descent = Descent::new(network.clone());
     let mut done = options.sweeps;
     for step in 0..options.sweeps {
         let gain = descent.step(rows, 0.0).unwrap_or(0.0);
         let (loss, ranks) = (descent.loss, descent.network.ranks());
         let kind = StepKind::AllCores;
         log.record(Step { kind, loss: loss / unit, gain: gain / unit, truncation: 0.0, ranks })?;
-        if gain <= options.tolerance * (loss + gain) || loss <= 1e-28 * unit {
+        let least = if loss <= DIGITS * unit { WORTHWHILE } else { options.tolerance };
+        if gain <= least * (loss + gain) || loss <= 1e-28 * unit {
             done = step + 1;
             break;
         }

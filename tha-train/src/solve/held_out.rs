@@ -10,7 +10,7 @@ use crate::progress::Progress;
 /// A path ends after so many ridges without a smaller error.
 const PATIENCE: usize = 2;
 /// Steps that take a network from all blocks but one to all but another: the optimum is near.
-const STEPS: usize = 2;
+const STEPS: usize = 1;
 
 /// The blocks as judges of networks that have not seen them.
 pub(super) struct HeldOut<'a> {

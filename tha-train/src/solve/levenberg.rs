@@ -99,3 +99,47 @@ impl Descent {
 fn square(values: &[f64]) -> f64 {
     values.iter().map(|v| v * v).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Problem;
+    use super::*;
+    use crate::network::Normal;
+    use nalgebra::DVector;
+
+    #[test]
+    fn a_step_solves_the_damped_normal_equations_of_dense_algebra() {
+        let mut normal = Normal::new(3);
+        let x = DMatrix::from_fn(60, 4, |_, i| if i == 0 { 1.0 } else { normal.draw() });
+        let truth = Network::random(2, 4, &[2, 2], &mut normal);
+        let y = truth.evaluate(&x);
+        let theta = DVector::from_vec(truth.coefficients()).map(|v| v + 1e-2 * normal.draw());
+        let values = |theta: &DVector<f64>| {
+            DVector::from_column_slice(truth.with_coefficients(theta.as_slice()).evaluate(&x).as_slice())
+        };
+        // A network is linear in each of its coefficients.
+        let column = |at: usize| {
+            let mut moved = theta.clone();
+            moved[at] += 1.0;
+            values(&moved) - values(&theta)
+        };
+        let jacobian = DMatrix::from_columns(&(0..theta.len()).map(column).collect::<Vec<_>>());
+        let outputs = DVector::from_column_slice(y.as_slice());
+        let (ridge, entries) = (1e-6, 120.0);
+        let mut descent = Descent::new(truth.with_coefficients(theta.as_slice()));
+        let mut damped = jacobian.tr_mul(&jacobian);
+        let shift = ridge * entries + descent.damping * damped.diagonal().max();
+        (0..theta.len()).for_each(|i| damped[(i, i)] += shift);
+        let rhs = jacobian.tr_mul(&(&outputs - values(&theta))) - ridge * entries * &theta;
+        let wanted = damped.cholesky().expect("positive definite").solve(&rhs);
+        let penalised = |theta: &DVector<f64>| {
+            (&outputs - values(theta)).norm_squared() + ridge * entries * theta.norm_squared()
+        };
+
+        let problem = Problem { x: &x, y: &y };
+        let gain = descent.step(&Rows::new(&problem, 1), ridge).expect("a step downhill");
+        let found = DVector::from_vec(descent.network.coefficients());
+        assert!((&found - &theta - &wanted).norm() < 1e-8 * wanted.norm());
+        assert!((gain / (penalised(&theta) - penalised(&found)) - 1.0).abs() < 1e-8);
+    }
+}

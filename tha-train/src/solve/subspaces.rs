@@ -124,14 +124,10 @@ impl Polynomial {
             while size > q {
                 size /= q;
                 let mut next = DMatrix::zeros(size, count);
-                for s in 0..count {
-                    let from = rest.column(s);
-                    let mut to = next.column_mut(s);
-                    for i in 0..q {
-                        let weight = x[(i, s)];
-                        for m in 0..size {
-                            to[m] += weight * from[i * size + m];
-                        }
+                let columns = rest.as_slice().chunks_exact(size * q).zip(x.as_slice().chunks_exact(q));
+                for (to, (from, x)) in next.as_mut_slice().chunks_exact_mut(size).zip(columns) {
+                    for (from, weight) in from.chunks_exact(size).zip(x) {
+                        to.iter_mut().zip(from).for_each(|(to, from)| *to += weight * from);
                     }
                 }
                 rest = next;
@@ -156,12 +152,14 @@ fn complement(basis: &DMatrix<f64>) -> DMatrix<f64> {
     vectors.columns(free, q - free).into_owned()
 }
 
-/// The orthonormal basis nearest to `basis + across step`: the points on W move no more than W does.
+/// `basis + across step` made orthonormal: for a small step the points on W move no more than W does.
 fn moved(basis: &DMatrix<f64>, across: &DMatrix<f64>, step: &DMatrix<f64>) -> DMatrix<f64> {
-    let free = basis.ncols();
-    let mut eigen = (DMatrix::identity(free, free) + step.tr_mul(step)).symmetric_eigen();
-    eigen.eigenvalues.apply(|v| *v = v.sqrt().recip());
-    (basis + across * step) * eigen.recompose()
+    let mut gram = step.tr_mul(step);
+    (0..gram.nrows()).for_each(|i| gram[(i, i)] += 1.0);
+    let factor = nalgebra::Cholesky::new_unchecked(gram);
+    let mut turned = (basis + across * step).transpose();
+    factor.l_dirty().solve_lower_triangular_mut(&mut turned);
+    turned.transpose()
 }
 
 #[cfg(test)]

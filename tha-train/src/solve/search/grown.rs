@@ -1,35 +1,58 @@
 //! Long networks: a product of many random matrices is no start, so they grow from rank one.
 
 use super::super::SolveError;
-use super::{Search, Source, Start};
+use super::{SMALL, Search, Source, Start};
 use crate::network::Network;
 
 /// Shorter networks need not grow.
 const SHORT: usize = 4;
-/// New entries against the root mean square of the old ones.
+/// One network of rank one for so many starts, at most.
+const SHARE: usize = 3;
+/// New entries against the root mean square of the old ones, and entries of a first network against its constant.
 const SMALLER: f64 = 0.1;
+/// Growth goes on while it leaves less of the loss than this.
+const GAIN: f64 = 0.9;
 
-/// Several networks of rank one, then the best so far, one rank wider each time.
+/// Networks of rank one until one comes near, then the best of all ranks, one rank wider, for as long as it gets better.
 struct Grown {
-    turn: usize,
+    first: usize,
+    loss: f64,
 }
 
 pub(super) fn open(search: &mut Search<'_, '_>) -> Option<Box<dyn Source>> {
     let suits = search.params.degree > SHORT && search.params.ranks.is_none();
-    suits.then(|| Box::new(Grown { turn: 0 }) as Box<dyn Source>)
+    let first = search.params.restarts.div_ceil(SHARE);
+    suits.then(|| Box::new(Grown { first, loss: f64::INFINITY }) as Box<dyn Source>)
 }
 
 impl Source for Grown {
     fn next(&mut self, search: &mut Search<'_, '_>) -> Result<Option<Start>, SolveError> {
-        self.turn += 1;
-        if self.turn <= search.params.restarts {
-            return Ok(Some(Start { network: search.random(1), vouched: false, widened: false }));
+        let near = search.best[1].as_ref().is_some_and(|best| best.loss <= SMALL * search.sketch.square());
+        if self.first > 0 && !near {
+            self.first -= 1;
+            let network = constant(search);
+            return Ok(Some(Start { network, vouched: false, widened: false }));
         }
-        let wider = self.turn - search.params.restarts;
-        let best = search.best.get(wider).and_then(Option::as_ref).filter(|_| wider < search.params.max_rank);
-        let Some(network) = best.map(|best| best.network.clone()) else { return Ok(None) };
-        Ok(Some(Start { network: widened(search, &network, wider + 1), vouched: false, widened: true }))
+        let below = search.best[..search.params.max_rank].iter().flatten();
+        let best = below.min_by(|a, b| a.loss.total_cmp(&b.loss)).filter(|best| best.loss < GAIN * self.loss);
+        let Some(best) = best.cloned() else { return Ok(None) };
+        (self.first, self.loss) = (0, best.loss);
+        let network = widened(search, &best.network, best.level() + 1);
+        Ok(Some(Start { network, vouched: false, widened: true }))
     }
+}
+
+/// A network of rank one that is nearly constant: a product of many factors near one, where one of random factors would vary
+/// over orders of magnitude.
+fn constant(search: &mut Search<'_, '_>) -> Network {
+    let mut network = Network::zeros(search.outputs(), search.q(), &search.ranks(1));
+    for core in &mut network.cores {
+        let q = core.q;
+        for (at, value) in core.data.iter_mut().enumerate() {
+            *value = f64::from(at % q == 0) + SMALLER * search.draws.draw();
+        }
+    }
+    network
 }
 
 /// The network with wider bonds, the new entries small and random.

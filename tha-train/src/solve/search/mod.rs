@@ -6,15 +6,14 @@
 //!
 //! - A descent takes at most [`lower::STEPS`] steps and ends once a step leaves more than [`lower::PACE`] of the loss.
 //! - A lower rank is kept while the rise of the loss is within three deviations of what noise makes of the spared dimensions.
-//! - The search ends with a winner: a network without a residual; or one below the cap that the direct solution fits better
-//!   by no more than chance, or, where that is not known, that came down without a loss from above its rank (or that its
+//! - The search ends with a winner: a network without a residual; or one that the direct solution fits better by no more than
+//!   chance, at the cap only if two starts agree; or, where that is not known, that came down without a loss from above its rank (or that its
 //!   source vouches for) and leaves less than [`SMALL`].
-//! - It ends without one when starts agree at the cap: two at the direct solution, three where that is not known; or when
-//!   the sources are exhausted. Then the best of every rank is a candidate.
+//! - It ends without one when starts agree at the cap: two at the direct solution, or where that is not known two that
+//!   leave less than [`SMALL`]; or when the sources are exhausted. Then the best of every rank is a candidate.
 //!
 //! A rank of which nearly every polynomial is (one dimension in [`TELLING`] left) tells nothing and is passed over.
 
-mod above;
 mod directed;
 mod grown;
 mod lower;
@@ -31,8 +30,10 @@ use nalgebra::DMatrix;
 
 /// Rows of the sketch per dimension of the largest model tried.
 const ROWS_PER_DIMENSION: f64 = 3.0;
-/// Mean squared residual, of outputs of mean square one, below which there is none.
+/// Mean squared residual, of outputs of mean square one, below which there is none. Where the direct solution leaves less, it
+/// is what that leaves, down to what its moments can tell.
 const EXACT: f64 = 1e-10;
+const DIGITS: f64 = 1e-14;
 /// Keeps the gauge from drifting during a descent.
 const RIDGE: f64 = 1e-13;
 /// Relative squared residual that local minima do not reach by misfit alone.
@@ -63,22 +64,19 @@ pub enum StartKind {
     Directed,
     /// Long networks grown from rank one.
     Grown,
-    /// Random networks of ranks up to the cap.
-    Random,
     /// Random networks above the cap.
-    Above,
+    Random,
 }
 
 /// The source for a search, where it suits.
 type Open = fn(&mut Search<'_, '_>) -> Option<Box<dyn Source>>;
 
 /// All sources, cheapest first.
-const SOURCES: [(StartKind, Open); 5] = [
+const SOURCES: [(StartKind, Open); 4] = [
     (StartKind::Subspaces, subspaces::open),
     (StartKind::Directed, directed::open),
     (StartKind::Grown, grown::open),
     (StartKind::Random, random::open),
-    (StartKind::Above, above::open),
 ];
 
 /// A network and its squared residual on the sketch.
@@ -108,6 +106,8 @@ struct Search<'a, 'b> {
     x: DMatrix<f64>,
     y: DMatrix<f64>,
     direct: Option<&'a DirectFit>,
+    /// Mean squared residual below which there is none.
+    limit: f64,
     params: &'a SolveParams,
     draws: Normal,
     /// The best candidate of each rank, and how many starts reached it.
@@ -152,9 +152,10 @@ impl<'a, 'b> Search<'a, 'b> {
         if few && all.are_condensed() {
             sketch = all.clone();
         }
+        let limit = direct.map_or(EXACT, |direct| direct.variance.clamp(DIGITS, EXACT));
         let (best, agreeing) = (vec![None; cap + 1], vec![0; cap + 1]);
         let draws = Normal::new(params.seed);
-        Self { problem, all, sketch, x, y, direct, params, draws, best, agreeing, starts: 0, log }
+        Self { problem, all, sketch, x, y, direct, limit, params, draws, best, agreeing, starts: 0, log }
     }
 
     /// The best of every rank below that of the winner, and the winner; without one, the best of every rank.
@@ -190,8 +191,9 @@ impl<'a, 'b> Search<'a, 'b> {
         let confirmed = match self.direct {
             _ if self.exact(candidate.loss) => true,
             Some(direct) => {
-                (candidate.level() < self.params.max_rank || direct.variance <= EXACT)
-                    && self.confirms(direct, &candidate)
+                let cap = self.params.max_rank;
+                let settled = direct.variance <= EXACT || self.agreeing[cap] > 1;
+                (candidate.level() < cap || settled) && self.confirms(direct, &candidate)
             }
             None => small && (came_down && !start.widened || start.vouched && self.determined(&candidate)),
         };
@@ -213,10 +215,10 @@ impl<'a, 'b> Search<'a, 'b> {
             Some(direct) => {
                 direct.variance > SMALL
                     || !self.telling(cap)
-                        && best.loss - direct.loss <= direct.variance.max(EXACT)
+                        && best.loss - direct.loss <= direct.variance.max(self.limit)
                         && self.sketch.are_condensed()
             }
-            None => agreeing > 2,
+            None => self.near(),
         };
         agreeing > 1 && arrived
     }
@@ -251,7 +253,7 @@ impl<'a, 'b> Search<'a, 'b> {
     }
 
     fn exact(&self, loss: f64) -> bool {
-        loss <= EXACT * self.sketch.entries() as f64
+        loss <= self.limit * self.sketch.entries() as f64
     }
 
     /// The rows are many for the candidate, and what it leaves is small.
@@ -264,7 +266,7 @@ impl<'a, 'b> Search<'a, 'b> {
 
     /// The direct solution fits all rows better by no more than chance.
     fn confirms(&self, direct: &DirectFit, candidate: &Candidate) -> bool {
-        let variance = direct.variance.max(EXACT);
+        let variance = direct.variance.max(self.limit);
         let spare = chance(direct.dimension.saturating_sub(candidate.dimension()));
         // The sketch is an optimist; only what passes there is worth all rows.
         if !self.telling(candidate.level()) || candidate.loss / self.sketch.entries() as f64 > 1.3 * variance

@@ -10,10 +10,10 @@ use std::collections::HashSet;
 /// Longer networks have too many cores between their ends.
 const LONGEST: usize = 4;
 /// Rounds per rank above one, and how many of the subspaces found are paired.
-const ROUNDS: usize = 12;
+const ROUNDS: usize = 20;
 const LIKELY: usize = 6;
-/// Where the direct solution is exact, so many times longer is searched before the first subspace is found.
-const PATIENCE: usize = 4;
+/// Rounds per rank until the first subspace is found; where there is none, there is no larger one either.
+const PATIENCE: usize = 3;
 /// Where the direct solution is known no better than this, its zeros are those of the noise.
 const BLURRED: f64 = 0.1;
 /// Subspaces this close (sine of the largest angle) are the same.
@@ -23,7 +23,8 @@ struct Subspaces {
     polynomial: Polynomial,
     /// What the noise leaves of a zero of the direct solution, root mean square.
     level: f64,
-    exact: bool,
+    /// Pairs of subspaces either fit at once or not at all: a cubic of one output without noise.
+    strict: bool,
     /// Ranks to come, the next one last.
     ranks: Vec<usize>,
     round: usize,
@@ -45,10 +46,12 @@ pub(super) fn open(search: &mut Search<'_, '_>) -> Option<Box<dyn Source>> {
     }
     let polynomial = Polynomial::new(&direct.tensor, search.q(), params.degree);
     let exact = direct.variance <= EXACT;
-    let ranks = (2..=params.max_rank).rev().filter(|rank| polynomial.special(*rank, exact)).collect();
+    // A polynomial that vanishes on a subspace does so on all within it, so those of the highest rank are found first.
+    let ranks = (2..=params.max_rank).filter(|rank| polynomial.special(*rank, exact)).collect();
+    let strict = exact && params.degree == 3 && search.outputs() == 1;
     let (found, tried, promising, rest) = (Vec::new(), HashSet::new(), Vec::new(), Vec::new());
     let source =
-        Subspaces { polynomial, level, exact, ranks, round: 0, found, drawn: 0, tried, promising, rest };
+        Subspaces { polynomial, level, strict, ranks, round: 0, found, drawn: 0, tried, promising, rest };
     Some(Box::new(source))
 }
 
@@ -60,8 +63,10 @@ impl Source for Subspaces {
                 return Ok(Some(Start { network, vouched: false, widened: false }));
             }
             let Some(&rank) = self.ranks.last() else { return Ok(None) };
-            let tries = if self.exact { PATIENCE * rank } else { rank };
-            if self.round == ROUNDS * (rank - 1) || self.found.is_empty() && self.round >= tries {
+            if self.found.is_empty() && self.round >= PATIENCE * rank {
+                return Ok(None);
+            }
+            if self.round == ROUNDS * (rank - 1) {
                 self.ranks.pop();
                 self.round = 0;
                 self.found.clear();
@@ -71,8 +76,8 @@ impl Source for Subspaces {
             }
             self.draw(rank, search);
             self.pair(rank, search, direct);
-            // Of those that do not promise much the best has its turn.
-            if self.round < search.params.restarts {
+            // Of those that do not promise much the best has its turn, but not before the second round.
+            if (1..search.params.restarts).contains(&self.round) {
                 self.promising.splice(0..0, self.rest.pop().map(|(_, network)| network));
             }
             self.round += 1;
@@ -81,7 +86,7 @@ impl Source for Subspaces {
 }
 
 impl Subspaces {
-    /// Looks for subspaces of codimension `rank`.
+    /// Looks for subspaces of codimension `rank`; where pairs tell at once, until there is a new one.
     fn draw(&mut self, rank: usize, search: &mut Search<'_, '_>) {
         for _ in 0..search.params.restarts {
             let subspace = self.polynomial.search(rank, &mut search.draws);
@@ -91,7 +96,12 @@ impl Subspaces {
                 _ if subspace.level > self.level => (),
                 Some((_, known)) if known.level <= subspace.level => (),
                 Some(known) => *known = (self.drawn, subspace),
-                None => self.found.push((self.drawn, subspace)),
+                None => {
+                    self.found.push((self.drawn, subspace));
+                    if self.strict {
+                        break;
+                    }
+                }
             }
         }
         self.found.sort_by(|a, b| a.1.level.total_cmp(&b.1.level));
@@ -109,16 +119,17 @@ impl Subspaces {
             }
             let (first, last) = (&self.found[i].1, &self.found[j].1);
             let network = match i == j {
+                true if self.strict => None,
                 true => Some(ending_with(last, rank, search)),
                 false if search.outputs() > 1 => None,
                 false => between(first, last, search, direct),
             };
             let Some(network) = network else { continue };
             let loss = search.sketch.loss(&network);
-            if loss > enough {
-                self.rest.push((loss, network));
-            } else {
+            if loss <= enough {
                 self.promising.insert(0, network);
+            } else if !self.strict {
+                self.rest.push((loss, network));
             }
         }
         self.rest.sort_by(|a, b| b.0.total_cmp(&a.0));
