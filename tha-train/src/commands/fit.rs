@@ -56,6 +56,9 @@ pub(super) struct Args {
     /// Ridge parameter, or 'auto' to choose it on the held-out samples.
     #[arg(long, value_name = "V|auto", default_value = "auto", value_parser = ridge)]
     ridge: Ridge,
+    /// Weight of products against linear terms: mean square of all features together, that of the constant being one; 'auto' tries some.
+    #[arg(long, value_name = "V|auto", default_value = "auto", value_parser = gamma)]
+    gamma: Gamma,
     /// Prior over the lags, for long memories: kernels are smooth and fade with this time constant, in samples. 'auto' tries
     /// some on the held-out samples (ladder, --memory 8 or more); 'none' leaves every lag for itself.
     #[arg(long, value_name = "TAU|auto|none", default_value = "auto", value_parser = decay)]
@@ -68,7 +71,7 @@ pub(super) struct Args {
     /// Choose everything: filters, maps, degree, rank, ridge, and heads with their inputs and weights. Options of the model do not go
     /// with it.
     #[arg(long, conflicts_with_all = [
-        "memory", "basis", "maps", "degree", "max_rank", "tol", "solver", "ridge", "decay", "restarts", "val", "val_fraction",
+        "memory", "basis", "maps", "degree", "max_rank", "tol", "solver", "ridge", "gamma", "decay", "restarts", "val", "val_fraction",
         "folds", "subset_size", "subsets", "combine", "no_refit", "range",
     ])]
     pub auto: bool,
@@ -165,6 +168,17 @@ fn ridge(text: &str) -> Result<Ridge, String> {
     text.parse().map(Ridge::Fixed).map_err(|_| "expected 'auto' or a number".into())
 }
 
+/// A given gamma.
+#[derive(Clone, Copy, Debug)]
+struct Gamma(Option<f64>);
+
+fn gamma(text: &str) -> Result<Gamma, String> {
+    if text == "auto" {
+        return Ok(Gamma(None));
+    }
+    text.parse().map(|gamma| Gamma(Some(gamma))).map_err(|_| "expected 'auto' or a number".into())
+}
+
 fn decay(text: &str) -> Result<Decay, String> {
     match text {
         "auto" => Ok(Decay::Auto),
@@ -203,6 +217,7 @@ impl Args {
             .solver(self.solver)
             .ridge(self.ridge)
             .decay(self.decay)
+            .gamma(self.gamma.0)
             .restarts(self.restarts)
             .validation(self.validation.meant(None))
             .refit(!self.no_refit)

@@ -57,6 +57,8 @@ pub(super) struct Report<'a> {
     heads: &'a [HeadReport],
     basis: String,
     maps: Option<usize>,
+    /// Of the first head.
+    gamma: Option<f64>,
     range_policy: &'static str,
     parameters: usize,
     flash_bytes: usize,
@@ -89,6 +91,7 @@ impl<'a> Report<'a> {
             heads: &outcome.heads,
             basis: args.basis().to_string(),
             maps: args.pieces(),
+            gamma: outcome.heads.first().map(|head| head.gamma),
             range_policy: args.range_name(),
             parameters: outcome.model.parameters(),
             flash_bytes,

@@ -134,7 +134,7 @@ impl EnsembleParams {
             sweeps,
             seed,
             ranks,
-            choose_gamma,
+            gamma,
             without: _,
         } = &options.solve;
         let settings = [
@@ -155,7 +155,7 @@ impl EnsembleParams {
             ("combine", format!("{:?}", self.combine)),
             ("sweeps", sweeps.to_string()),
             ("ranks", format!("{ranks:?}")),
-            ("choose_gamma", choose_gamma.to_string()),
+            ("gamma", gamma.map_or_else(|| "auto".into(), |gamma| gamma.to_string())),
         ];
         checkpoint::identity(data, options.validation, settings)
     }

@@ -21,6 +21,7 @@ use tha_core::RangePolicy;
 /// | `tolerance` | 1e-6 | 0 to below 1 |
 /// | `solver` | ladder | ladder, mvmals, als, direct |
 /// | `ridge` | auto | auto, or at least 0 |
+/// | `gamma` | auto; 1 for heads | auto, or above 0 |
 /// | `decay` | auto | auto, none, or above 0 samples |
 /// | `restarts` | 12; 1 for heads | 1 to 1024 |
 /// | `validation` | the last 0.2 of each record | a part between 0 and 1, other data, or 2 to 1000 folds |
@@ -145,6 +146,8 @@ impl<'a> FitParams<'a> {
         solve. = ridge: Ridge;
         /// Prior over the lags.
         solve. = decay: Decay;
+        /// Weight of products against linear terms; `None` to choose it.
+        solve. = gamma: impl Into<Option<f64>>;
         /// Seed of everything.
         solve. = seed: u64;
         /// Starts that are raced against each other.
@@ -194,7 +197,8 @@ impl<'a> FitParams<'a> {
                 _ => 0,
             },
             restarts: self.restarts.unwrap_or(usual),
-            choose_gamma: self.solve.choose_gamma && !head,
+            // And gamma is not worth a choice of its own.
+            gamma: self.solve.gamma.or(head.then_some(1.0)),
             ..self.solve.clone()
         }
     }

@@ -106,7 +106,7 @@ pub(super) fn choose(
         _ => follow_published(&held_out, settings, options, progress),
     };
     let mut tried: Vec<Choice> = Vec::new();
-    let gamma = if options.solver == Solver::Ladder { 1.0 } else { 0.3 };
+    let gamma = options.gamma.unwrap_or(if options.solver == Solver::Ladder { 1.0 } else { 0.3 });
     let mut best = Settings { ranks: ranks(options.max_rank), gamma, ridge: 0.0, decay: None, exact: false };
     for decay in options.decays(true) {
         tried.push(score(&Settings { decay, ..best.clone() })?);
@@ -114,7 +114,7 @@ pub(super) fn choose(
     if options.degree > 1 && options.solver == Solver::Ladder {
         best = least(&tried).settings.clone();
         // Up or down, for as long as it pays.
-        for factor in [STEP, STEP.recip()].into_iter().filter(|_| options.choose_gamma) {
+        for factor in [STEP, STEP.recip()].into_iter().filter(|_| options.gamma.is_none()) {
             let mut gamma = 1.0;
             let before = tried.len();
             loop {

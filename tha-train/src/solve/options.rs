@@ -12,7 +12,7 @@
 //! | `seed` | 0 | any |
 //! | `decay` | auto | auto, none or above 0 |
 //! | `memory` | 0 | 0 (unknown) or a divisor of q - 1 |
-//! | `choose_gamma` | true | |
+//! | `gamma` | none: chosen | above 0 |
 //! | `ranks` | none | d - 1 numbers from 1 |
 
 use super::SolveError;
@@ -83,8 +83,8 @@ pub struct SolveParams {
     pub seed: u64,
     /// Inner ranks r_1..r_{d-1}, where they are known; the ladder then keeps them.
     pub ranks: Option<Vec<usize>>,
-    /// Whether gamma is chosen on blocks. It is 1 otherwise, as in the heads of an ensemble, which make up for each other.
-    pub choose_gamma: bool,
+    /// Weight of products against linear terms, where it is given; chosen on blocks otherwise.
+    pub gamma: Option<f64>,
     /// A kind of starts that the search goes without, for the ablation benchmark.
     #[doc(hidden)]
     pub without: Option<StartKind>,
@@ -104,7 +104,7 @@ impl Default for SolveParams {
             sweeps: 30,
             seed: 0,
             ranks: None,
-            choose_gamma: true,
+            gamma: None,
             without: None,
         }
     }
@@ -137,6 +137,11 @@ impl SolveParams {
             && !(tau > 0.0 && tau.is_finite())
         {
             return refuse("decay", tau.to_string(), "auto, none or a number above 0");
+        }
+        if let Some(gamma) = self.gamma
+            && !(gamma > 0.0 && gamma.is_finite())
+        {
+            return refuse("gamma", gamma.to_string(), "auto or a number above 0");
         }
         match &self.ranks {
             Some(ranks) if ranks.len() + 1 != self.degree || ranks.contains(&0) => {
