@@ -136,6 +136,13 @@ impl AutoParams {
                 format!("{} samples are too few to compare settings on; 20 are the least", data.len());
             return Err(DataError::new(&data.origin, finding).into());
         }
+        if data.inputs.len() >= search::LINEAR {
+            let finding = format!(
+                "{} inputs are too many for a search; choose fewer `inputs`, or fit an ensemble with `heads`",
+                data.inputs.len()
+            );
+            return Err(DataError::new(&data.origin, finding).into());
+        }
         Ok(())
     }
 
@@ -228,11 +235,7 @@ impl AutoParams {
         }
         let reason = match search.failures.into_iter().next() {
             Some((_, reason)) => reason,
-            None if progress.stop() => return Err(FitError::Stopped),
-            None => format!(
-                "{} inputs are too many for a search; choose fewer `inputs`, or fit an ensemble with `heads`",
-                data.inputs.len()
-            ),
+            None => return Err(FitError::Stopped),
         };
         Err(DataError::new(&data.origin, reason).into())
     }
