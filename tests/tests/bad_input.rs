@@ -113,8 +113,9 @@ fn data() {
             commands.push(format!("tha-firmware-sim faults good.tha {file}"));
             commands.push(format!("tha-firmware-sim watch good.tha {file} --plain"));
         }
-        // A search has no memory to be too short for, only nothing to validate on.
-        let found = if file.starts_with("short") { "no sample is left for validation" } else { word };
+        // A search has no memory to be too short for, only too little to compare settings on.
+        let found =
+            if file.starts_with("short") { "samples are too few to compare settings on" } else { word };
         cases.push((format!("tha-train tune {file} --out tuned --trials 2"), found));
         if !file.starts_with("--u") {
             // A validation file that is only too short is another matter: nothing is left to validate on.
@@ -146,8 +147,10 @@ fn sizes() {
     let bench = bench();
     let wide = |count: usize, value: &str| vec![value; count].join(",");
     let names: Vec<String> = (1..=60_000).map(|i| format!("u{i}")).collect();
-    let rows: String = (0..12).map(|t| format!("{t},{}\n", wide(60_000, "1.5"))).collect();
-    std::fs::write(bench.path("wide.csv"), format!("y1,{}\n{rows}", names.join(","))).unwrap();
+    for (name, count) in [("wide.csv", 12), ("many.csv", 20)] {
+        let rows: String = (0..count).map(|t| format!("{t},{}\n", wide(60_000, "1.5"))).collect();
+        std::fs::write(bench.path(name), format!("y1,{}\n{rows}", names.join(","))).unwrap();
+    }
     for (name, u, y) in [("tiny_u.csv", 1e-200, 1.0), ("tiny_y.csv", 1.0, 1e-200), ("huge.csv", 1e200, 1.0)] {
         let row = |t: i32| format!("{:e},{:e}\n", u * f64::from(t * t % 7), y * f64::from(t * t % 5));
         let rows: String = (0..40).map(row).collect();
@@ -168,10 +171,7 @@ fn sizes() {
         let word = "the array that its header describes would take 48000.0 GB, but only ";
         cases.push((format!("tha-train fit {file} --out m.tha"), word));
     }
-    cases.push((
-        "tha-train tune wide.csv --out tuned".into(),
-        "the covariance of all inputs and lags would take",
-    ));
+    cases.push(("tha-train tune many.csv --out tuned".into(), "60000 inputs are too many for a search"));
     let memory = "--memory 2 --degree 2 --out m.tha";
     for options in ["", "--heads 1 --subset-size 1", "--folds 2"] {
         cases.push((

@@ -113,13 +113,8 @@ tha-train tune train.csv --minutes nan => --minutes
 tha-train tune train.csv --minutes=-1 => --minutes
 tha-train tune train.csv --minutes 1e300 => --minutes
 tha-train tune train.csv --trials 0 => --trials
-tha-train tune train.csv --max-memory 0 => memory: 0
-tha-train tune train.csv --max-memory 1000000000 => memory: 1000000000
-tha-train tune train.csv --max-degree 0 => degree
-tha-train tune train.csv --max-degree 1000000000 => degree
-tha-train tune train.csv --max-rank 0 => rank
-tha-train tune train.csv --val-fraction 2 => --val-fraction
-tha-train tune train.csv --folds 1 => --folds
+tha-train tune train.csv --trials 2 --minutes 1 => --minutes
+tha-train tune train.csv --max-memory 4 => --max-memory
 tha-train completions tcsh5 => tcsh5
 tha-train synth --out x => --kind
 tha-train synth --kind volterra => --out

@@ -6,7 +6,7 @@
 //! | a file | [`Source`], [`Columns`] | [`Dataset`] |
 //! | a known truth | [`SynthParams`], [`generate`] | [`Synthetic`] data |
 //! | data | [`FitParams`] | [`Outcome`]: a [`Model`] and its figures |
-//! | data | [`TuneParams`] | [`Tuning`]: settings for a fit |
+//! | data | [`AutoParams`] | [`AutoOutcome`]: a model without any choice of one's own; [`Tuning`]: error against size |
 //! | a model and data | [`Model`] | predictions, [`Metrics`], the `.tha` file |
 //! | two models and data | [`Pair`], [`analyze`] | [`Analysis`]: how far an ensemble is from the full model, and why |
 //! | a model | [`export_c`], [`export_rust`], [`html`] | source code, a page |
@@ -72,11 +72,9 @@ pub mod solve;
 pub mod stage;
 #[doc(hidden)]
 pub mod synth;
-#[doc(hidden)]
-pub mod tune;
 
 pub use analysis::{Analysis, AnalysisError, AnalysisParams, Pair, analyze};
-pub use auto::{AutoOutcome, AutoParams};
+pub use auto::{AutoOutcome, AutoParams, Candidate, Delivered, Honest, Recipe, Setting, Tried, Tuning};
 pub use data::{Columns, DataError, Dataset, Record, Source};
 pub use ensemble::{Combine, Strategy, Summary};
 pub use export::{SourceFile, c as export_c, rust as export_rust};
@@ -89,7 +87,6 @@ pub use solve::{Decay, Ridge, SolveError, Solver, Step};
 pub use stage::{Basis, StageError};
 pub use synth::{Kind as SynthKind, SynthError, SynthParams, Synthetic, generate};
 pub use tha_core::RangePolicy;
-pub use tune::{Candidate, Figures, Settings, TuneParams, Tuning, ValidTuneParams};
 
 /// Version and, in a checkout, commit.
 pub const VERSION: &str = env!("THA_VERSION");

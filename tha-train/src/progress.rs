@@ -1,9 +1,7 @@
 //! What a fit or a search says while it works, and how it is asked to stop.
 
 use crate::auto::Setting;
-use crate::fit::FitError;
 use crate::solve::Step;
-use crate::tune::{Figures, Settings};
 use std::fmt;
 use std::time::Instant;
 
@@ -31,7 +29,7 @@ pub trait Progress: Sync {
     /// Something happened.
     fn report(&self, _event: &Event<'_>) {}
 
-    /// True to end a fit with [`FitError::Stopped`], and a search with what it has.
+    /// True to end a fit with [`FitError::Stopped`](crate::FitError::Stopped), and a search with what it has.
     fn stop(&self) -> bool {
         false
     }
@@ -70,16 +68,7 @@ pub enum Event<'a> {
         /// The residual that all heads leave on held-out samples.
         error: f64,
     },
-    /// A fit of a search came to its end.
-    Trial {
-        /// How many fits are done now.
-        done: usize,
-        /// What was fitted.
-        settings: &'a Settings,
-        /// What the fit gave.
-        result: Result<&'a Figures, &'a FitError>,
-    },
-    /// An automatic fit has tried a setting.
+    /// A search has tried a setting.
     Tried {
         /// How many are done now.
         done: usize,
@@ -110,13 +99,6 @@ impl fmt::Display for Event<'_> {
             }
             Self::Cycle { cycle, error } => write!(f, "cycle {cycle}: held-out residual {error:.4}"),
             Self::JointStep { step, error } => write!(f, "joint step {step}: held-out residual {error:.4}"),
-            Self::Trial { done, settings, result } => {
-                write!(f, "fit {done}: {settings}: ")?;
-                match result {
-                    Ok(figures) => write!(f, "held-out NRMSE {:.4}", figures.held_out),
-                    Err(error) => write!(f, "{error}"),
-                }
-            }
             Self::Tried { done, setting, error } => {
                 write!(f, "setting {done}: {setting}: {error:.4} on blocks")
             }

@@ -52,7 +52,7 @@ fn every_command_prints_one_json_object() {
         ("synth", "synth --kind volterra --memory 2 --degree 2 --samples 300 --test-samples 100 --out data"),
         ("fit", "fit data/train.csv --out full.tha --memory 2 --degree 2"),
         ("fit", "fit data/train.csv --out two.tha --memory 2 --degree 2 --heads 2 --subset-size 1"),
-        ("tune", "tune data/train.csv --max-memory 2 --max-degree 1"),
+        ("tune", "tune data/train.csv --trials 3"),
         ("predict", "predict full.tha data/test.csv --out p.csv"),
         ("evaluate", "evaluate full.tha data/test.csv"),
         ("analyze", "analyze --full full.tha --ensemble two.tha data/train.csv"),

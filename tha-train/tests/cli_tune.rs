@@ -1,4 +1,4 @@
-//! `tune` finds the law of the data, and its front is what `fit` gives: repeatable, interruptible, continued.
+//! `tune` is the search of `fit --auto`: its commands deliver the points of its front; repeatable, interruptible, continued.
 
 mod cli_common;
 
@@ -10,13 +10,9 @@ use std::process::Command;
 /// A folder with a Volterra system of two inputs, memory 3, degree 2, rank 2, and 1 % of noise.
 fn volterra() -> Bench {
     let bench = Bench::new();
-    bench.ok(
-        "synth --kind volterra --memory 3 --degree 2 --rank 2 --samples 900 --test-samples 300 --out data -q",
-    );
+    bench.ok("synth --kind volterra --memory 3 --degree 2 --rank 2 --samples 600 --out data -q");
     bench
 }
-
-const SEARCH: &str = "tune data/train.csv --max-memory 5 --max-rank 3";
 
 fn front(report: &Value) -> &[Value] {
     report["front"].as_array().unwrap()
@@ -41,114 +37,113 @@ fn in_a_shell(bench: &Bench, command: &str) -> Value {
 }
 
 #[test]
-fn the_law_is_found_and_threads_do_not_change_a_byte() {
-    let bench = volterra();
-    let report = bench.json(&format!("{SEARCH} --threads 2 --out two"));
-    assert_eq!(report["complete"], true);
-    let point = recommended(&report);
-    assert_eq!((&point["memory"], &point["degree"]), (&3.into(), &2.into()), "{point}");
-    assert_eq!(point["ranks"], serde_json::json!([2]));
-    assert!((0.005..0.02).contains(&point["nrmse"].as_f64().unwrap()), "the noise is 1 %: {point}");
-    let pairs =
-        |name: &str| -> Vec<f64> { front(&report).iter().map(|p| p[name].as_f64().unwrap()).collect() };
-    assert!(pairs("flash_bytes").is_sorted(), "by rising flash");
-    assert!(pairs("nrmse").is_sorted_by(|a, b| a > b), "a larger model on the front has less error");
-
-    bench.ok(&format!("{SEARCH} --threads 1 --out one -q"));
-    for file in ["front.json", "front.svg"] {
-        assert_eq!(bench.read(&format!("one/{file}")), bench.read(&format!("two/{file}")), "{file}");
-    }
-    let picture = text(&bench.read("one/front.svg"));
-    assert!(picture.starts_with("<svg") && picture.contains("M 3, d 2, r 2"));
-}
-
-#[test]
-fn the_commands_give_the_errors_of_the_front() {
+fn the_commands_deliver_the_front_and_threads_do_not_change_a_byte() {
     let bench = Bench::new();
-    bench.ok("synth --kind volterra --channels 5 --memory 2 --degree 2 --samples 500 --correlation 0.8 --out made -q");
+    bench.ok("synth --kind array --channels 5 --samples 500 --out made -q");
     // Names that a shell would take apart.
-    let made = text(&bench.read("made/train.csv")).replacen("u1,", "u$1,", 1);
-    bench.write("it's data.csv", made);
-    let search = |more: &[&str]| {
-        let mut command =
-            bench.command("tune --inputs u* --max-memory 2 --max-degree 2 --max-rank 2 --seed 3 --json -q");
-        let output = command.arg("it's data.csv").args(more).output().unwrap();
+    bench.write("it's data.csv", text(&bench.read("made/train.csv")).replacen("u1,", "u$1,", 1));
+    let search = |more: &str| {
+        let mut command = bench.command("tune --inputs u* --trials 28 --heads 2 --seed 3 --json -q");
+        let output = command.arg("it's data.csv").args(more.split_whitespace()).output().unwrap();
         assert!(output.status.success(), "{}", text(&output.stderr));
         serde_json::from_slice::<Value>(&output.stdout).unwrap()
     };
-    for (out, judge) in [("a", ["--val-fraction", "0.3"]), ("b", ["--folds", "3"])] {
-        let report = search(&[&["--out", out][..], &judge].concat());
-        let ensemble = |point: &&Value| point.get("combine").is_some();
-        let all: Vec<&Value> = front(&report).iter().chain(report["others"].as_array().unwrap()).collect();
-        let points = [Some(recommended(&report)), front(&report).first(), all.into_iter().find(ensemble)];
-        assert!(points[2].is_some(), "five inputs: ensembles are fitted too");
-        for point in points.into_iter().flatten() {
-            let command = point["fit"].as_str().unwrap();
-            assert!(command.contains(&judge.join(" ")) && command.contains("--seed 3"), "{command}");
-            let fit = in_a_shell(&bench, command);
-            let nrmse = fit["val"]["nrmse"].as_array().unwrap();
-            assert_eq!(nrmse.len(), 1);
-            assert_eq!(nrmse[0], point["nrmse"], "{command}");
-            for field in ["flash_bytes", "macs_per_sample"] {
-                assert_eq!(fit[field], point[field], "{command}");
-            }
+    let report = search("--out two --threads 2");
+    search("--out one --threads 1");
+    for file in ["front.json", "front.svg"] {
+        assert_eq!(bench.read(&format!("one/{file}")), bench.read(&format!("two/{file}")), "{file}");
+    }
+    assert!(text(&bench.read("one/front.svg")).starts_with("<svg"));
+    assert_eq!(report["tried"].as_array().unwrap().len(), 30);
+
+    let numbers = |name: &str| -> Vec<f64> {
+        let on_flash = front(&report).iter().filter(|point| point["on_flash_front"] == true);
+        on_flash.map(|point| point[name].as_f64().unwrap()).collect()
+    };
+    assert!(numbers("flash_bytes").is_sorted_by(|a, b| a < b), "by rising flash");
+    assert!(
+        numbers("held_out_nrmse").is_sorted_by(|a, b| a > b),
+        "a larger model on the front has less error"
+    );
+    assert!(front(&report).len() > 1 && recommended(&report)["settings"].as_array().unwrap().len() > 1);
+    for point in front(&report) {
+        let command = point["fit"].as_str().unwrap();
+        let fit = in_a_shell(&bench, command);
+        for (name, of_fit) in [("nrmse", "error"), ("standard_error", "standard_error")] {
+            assert_eq!(fit["val"][of_fit], point[name], "{command}");
+        }
+        for field in ["flash_bytes", "macs_per_sample"] {
+            assert!(fit[field].as_u64() <= point[field].as_u64(), "{command}: {}", fit[field]);
+        }
+        for setting in point["settings"].as_array().unwrap() {
+            let same =
+                |head: &Value| ["basis", "degree", "maps"].iter().all(|name| head[*name] == setting[*name]);
+            assert!(fit["heads"].as_array().unwrap().iter().any(same), "{command}: {setting}");
         }
     }
+    assert!(recommended(&report)["fit"].as_str().unwrap().ends_with("--seed 3 --auto --trials 28 --heads 2"));
+}
+
+#[test]
+fn a_polynomial_of_lags_is_found_and_a_plain_fit_delivers_it() {
+    let bench = volterra();
+    let report = bench.json("tune data/train.csv --trials 60 --out found -q");
+    let command = recommended(&report)["fit"].as_str().unwrap();
+    assert!(command.ends_with("--memory 3 --degree 2"), "{command}");
+    let fit = in_a_shell(&bench, command);
+    assert_eq!(fit["flash_bytes"], recommended(&report)["flash_bytes"]);
+    let output = bench.run("tune data/train.csv --trials 60 --out found --budget-flash 100 -q");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("--budget-flash: 100 is out of range"), "{}", text(&output.stderr));
 }
 
 #[test]
 fn budgets_are_kept() {
     let bench = volterra();
-    let report = bench.json(&format!("{SEARCH} --budget-macs 14 --out small -q"));
+    let report = bench.json("tune data/train.csv --trials 6 --budget-macs 14 --out small -q");
     assert!(!front(&report).is_empty());
     assert!(front(&report).iter().all(|point| point["macs_per_sample"].as_u64().unwrap() <= 14));
-    let output = bench.run(&format!("{SEARCH} --budget-flash 100 --out none -q"));
-    assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("raise --budget-flash"), "{}", text(&output.stderr));
+    let output = bench.run("tune data/train.csv --trials 6 --budget-flash 100 --out none -q");
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(said.contains("--budget-flash: 100 is out of range; expected about"), "{said}");
 }
 
 #[test]
 fn a_search_that_was_cut_short_goes_on() {
     let bench = volterra();
-    bench.ok(&format!("{SEARCH} --out whole -q"));
-    let part = bench.json(&format!("{SEARCH} --trials 10 --out part -q"));
-    assert_eq!((&part["complete"], &part["fits"]), (&false.into(), &10.into()));
-    assert!(part["untried"].as_u64().unwrap() > 0);
-    assert_eq!(part, {
-        let mut again = bench.json(&format!("{SEARCH} --trials 10 --out again -q --threads 1"));
-        again["seconds"] = part["seconds"].clone();
-        again
-    });
-    let words = bench.ok(&format!("{SEARCH} --trials 10 --out part"));
-    assert!(words.contains("not tried: ") && words.contains("goes on from here"), "{words}");
-    bench.ok(&format!("{SEARCH} --out part -q"));
-    assert_eq!(bench.read("part/front.json"), bench.read("whole/front.json"));
-    assert_eq!(bench.read("part/front.svg"), bench.read("whole/front.svg"));
-
-    // A damaged fit is found, said and made again.
-    let trials = || std::fs::read_dir(bench.path("part/trials")).unwrap().map(|entry| entry.unwrap().path());
-    for round in 1..5 {
-        let damaged: Vec<_> = trials().filter(|path| !path.to_str().unwrap().contains("damaged")).collect();
-        for (k, path) in damaged.iter().enumerate() {
-            let mut bytes = std::fs::read(path).unwrap();
-            let bit = round * (k + 1) * 7919 % (8 * bytes.len());
-            bytes[bit / 8] ^= 1 << (bit % 8);
-            std::fs::write(path, bytes).unwrap();
-        }
-        let output = bench.run(&format!("{SEARCH} --out part"));
-        let said = text(&output.stderr);
-        for path in damaged {
-            let name = path.file_name().unwrap().to_str().unwrap();
-            let warned = said.lines().filter(|line| line.starts_with("warning: ") && line.contains(name));
-            assert_eq!(warned.count(), 1, "{name}: {said}");
-        }
-        assert_eq!(bench.read("part/front.json"), bench.read("whole/front.json"));
+    bench.ok("tune data/train.csv --trials 10 --out whole -q");
+    let words = bench.ok("tune data/train.csv --trials 6 --out part");
+    assert!(words.contains("stopped before the end") && words.contains("recommended: "), "{words}");
+    assert_eq!(std::fs::read_dir(bench.path("part/trials")).unwrap().count(), 1 + 6);
+    bench.ok("tune data/train.csv --trials 10 --out part -q");
+    for file in ["front.json", "front.svg"] {
+        assert_eq!(bench.read(&format!("part/{file}")), bench.read(&format!("whole/{file}")), "{file}");
     }
+    // An automatic fit starts from what the search kept.
+    bench.ok("fit data/train.csv --auto --trials 10 --checkpoint part/trials --out kept.tha -q");
+    bench.ok("fit data/train.csv --auto --trials 10 --out new.tha -q");
+    assert_eq!(bench.read("kept.tha"), bench.read("new.tha"));
 
-    for (option, said) in
-        [("--seed 1", "--seed 0"), ("--val-fraction 0.3", "0.2"), ("--outputs u1 --inputs u2", "data")]
-    {
-        let output = bench.run(&format!("{SEARCH} {option} --out part"));
+    // A damaged file is found, said and made again.
+    let trials = std::fs::read_dir(bench.path("part/trials")).unwrap().map(|entry| entry.unwrap().path());
+    let damaged: Vec<_> = trials.collect();
+    for (k, path) in damaged.iter().enumerate() {
+        let mut bytes = std::fs::read(path).unwrap();
+        let bit = (k + 1) * 7919 % (8 * bytes.len());
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        std::fs::write(path, bytes).unwrap();
+    }
+    let said = text(&bench.run("tune data/train.csv --trials 10 --out part").stderr);
+    for path in damaged {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let warned = said.lines().filter(|line| line.starts_with("warning: ") && line.contains(name));
+        assert_eq!(warned.count(), 1, "{name}: {said}");
+    }
+    assert_eq!(bench.read("part/front.json"), bench.read("whole/front.json"));
+
+    for (option, said) in [("--seed 1", "--seed 0"), ("--outputs u1 --inputs u2", "data")] {
+        let output = bench.run(&format!("tune data/train.csv --trials 6 {option} --out part"));
         assert_eq!(output.status.code(), Some(2), "{option}");
         let refusal = text(&output.stderr);
         assert!(refusal.contains("it belongs to a run with") && refusal.contains(said), "{refusal}");
@@ -159,13 +154,13 @@ fn a_search_that_was_cut_short_goes_on() {
 #[test]
 fn searches_and_ensembles_know_their_program_and_processor_alike() {
     let bench = volterra();
-    bench.ok(&format!("{SEARCH} --trials 5 --out found -q"));
+    bench.ok("tune data/train.csv --trials 2 --checkpoint found/kept -q");
     bench.ok(
         "fit data/train.csv --out m.tha --memory 1 --degree 1 --heads 1 --subset-size 1 --checkpoint kept -q",
     );
     let run = |name: &str| serde_json::from_slice::<Value>(&bench.read(name)).unwrap();
-    let (search, ensemble) = (run("found/trials/run.json"), run("kept/run.json"));
-    for name in ["program", "processor", "data", "validation on"] {
+    let (search, ensemble) = (run("found/kept/run.json"), run("kept/run.json"));
+    for name in ["program", "processor", "data"] {
         assert!(search[name].is_string(), "{search}");
         assert_eq!(search[name], ensemble[name], "{name}");
     }
@@ -211,17 +206,11 @@ fn bad_input_is_refused_before_anything_is_written() {
     for (line, expected) in [
         ("tune", "<DATA>"),
         ("tune missing.csv", "missing.csv: cannot be read"),
-        ("tune few.csv", "no sample is left for validation"),
+        ("tune few.csv", "2 samples are too few to compare settings on"),
         ("tune data/train.csv --minutes 0", "--minutes: 0"),
         ("tune data/train.csv --minutes nan", "--minutes"),
         ("tune data/train.csv --trials 0", "--trials: 0"),
-        ("tune data/train.csv --max-memory 0", "--max-memory: 0"),
-        ("tune data/train.csv --max-memory 901", "fewer than the memory of 901"),
-        ("tune data/train.csv --max-degree 0", "--max-degree is 0"),
-        ("tune data/train.csv --max-rank 0", "--max-rank is 0"),
-        ("tune data/train.csv --val-fraction 2", "--val-fraction"),
-        ("tune data/train.csv --folds 1", "--folds"),
-        ("tune data/train.csv --folds 3 --val data/test.csv", "--folds"),
+        ("tune data/train.csv --trials 2 --minutes 2", "--minutes"),
         (
             "tune data/train.csv --out data/train.csv",
             "data/train.csv: cannot be written: it is not a directory",
@@ -234,30 +223,4 @@ fn bad_input_is_refused_before_anything_is_written() {
         assert!(said.contains(expected), "{line}: {said}");
     }
     assert!(bench.files() == before && !bench.path("tune").exists());
-}
-
-#[test]
-fn a_constant_output_is_named() {
-    let bench = Bench::new();
-    let row = |t: i32| format!("{},{}\n", f64::from(t).sin(), if t < 70 { t % 5 } else { 3 });
-    let rows: String = (0..100).map(row).collect();
-    bench.write("d.csv", format!("u1,y1\n{rows}"));
-    let output = bench.run("tune d.csv --trials 5 --out t");
-    assert_eq!(output.status.code(), Some(2));
-    let said = text(&output.stderr);
-    assert!(
-        said.contains("d.csv: in the validation samples the output 'y1' is constant")
-            && !said.contains("budget"),
-        "{said}"
-    );
-    // Settings are compared on what validation leaves.
-    let row = |t: i32| format!("{},{}\n", f64::from(t).sin(), if t < 80 { 3 } else { t % 5 });
-    let rows: String = (0..100).map(row).collect();
-    bench.write("e.csv", format!("u1,y1\n{rows}"));
-    let output = bench.run("tune e.csv --trials 5 --out t");
-    assert_eq!(output.status.code(), Some(2));
-    let said = text(&output.stderr);
-    assert!(said.contains("e.csv: in the samples held out to compare settings the output 'y1' is"), "{said}");
-    // The first samples move.
-    bench.ok("tune d.csv --max-degree 1 --max-memory 2 --trials 60 --folds 2 --out t -q");
 }

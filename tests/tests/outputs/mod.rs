@@ -135,11 +135,7 @@ const OVERWRITERS: [(&str, &str, &str); 12] = [
         "own/a.html",
         "<!doctype html>",
     ),
-    (
-        "tha-train tune train.csv --max-memory 2 --max-degree 1 --max-heads 0 --out own",
-        "own/front.svg",
-        "<svg></svg>",
-    ),
+    ("tha-train tune train.csv --trials 3 --out own", "own/front.svg", "<svg></svg>"),
     ("tha-train man --out own", "own/tha-train-fit.1", ".TH fit 1\n"),
     ("tha-firmware-sim man --out own", "own/tha-firmware-sim.1", ".TH sim 1\n"),
 ];
@@ -269,7 +265,7 @@ fn names_that_are_no_text() {
     json("tha-firmware-sim boards --estimate $x.tha");
 
     // The command that `tune` prints names the very file.
-    let tuned = json("tha-train tune $x.csv --max-memory 2 --max-degree 1 --max-heads 0 --out t$x");
+    let tuned = json("tha-train tune $x.csv --trials 3 --out t$x");
     ok("test -s t$x/front.json -a -s t$x/front.svg");
     let command = tuned["front"][0]["fit"].as_str().unwrap();
     let output = Command::new("bash").args(["-c", &format!("printf '%s\\n' {command}")]).output().unwrap();

@@ -20,7 +20,7 @@ const CLEARLY: f64 = 1.03;
 const WORSE: f64 = 1.02;
 
 /// A head of a blend.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Member {
     /// The number of its trial.
     pub(super) trial: usize,
@@ -30,7 +30,7 @@ pub(super) struct Member {
 }
 
 /// What is delivered.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Blend {
     /// The linear part goes on outside of the training range.
     pub(super) extend: bool,
@@ -256,7 +256,7 @@ impl<'a> Judge<'a> {
             let others: Vec<usize> =
                 self.blocks.iter().copied().filter(|&b| b != block || self.blocks.len() == 1).collect();
             let weights = self.weights(&heads, kind, &others);
-            let count = self.ground.blocks.iter().filter(|&&b| b == block).count();
+            let count = self.ground.sizes[block];
             let losses: Vec<f64> =
                 (0..outputs).map(|j| self.products[block][j].select(&heads).loss(&weights[j])).collect();
             squares.iter_mut().zip(&losses).for_each(|(square, loss)| *square += loss);

@@ -7,17 +7,22 @@
 //!
 //! Everything is decided on blocks: whole records where there are several, else five contiguous parts. What is reported comes
 //! from the same decisions made without a block, judged on it.
+//!
+//! `tuning` asks the same decisions what they would deliver within other budgets: the front of error against size.
 
 mod blend;
 mod deliver;
+mod front;
 mod odd;
 mod polynomial;
 mod search;
 mod setting;
 mod trial;
+mod tuning;
 
 pub use deliver::Delivered;
 pub use setting::Setting;
+pub use tuning::{Candidate, Tuning};
 
 use crate::checkpoint::{self, Checkpoint};
 use crate::data::{DataError, Dataset};
@@ -41,6 +46,8 @@ const ROWS: usize = 6000;
 /// Parts of the time after which subsets begin and the search ends; the rest is for the fits to all rows.
 const SUBSETS_FROM: f64 = 0.6;
 const SEARCH_UNTIL: f64 = 0.75;
+/// Two years.
+const MOST_MINUTES: f64 = 1e6;
 /// Sizes of which the error is told.
 const BUDGETS: [usize; 3] = [64 << 10, 16 << 10, 4 << 10];
 /// A linear model is delivered unless the best is better by this factor.
@@ -50,7 +57,7 @@ const BETTER: f64 = 0.995;
 ///
 /// | Name | Default | Range |
 /// |---|---|---|
-/// | `minutes` | none | above 0: best effort |
+/// | `minutes` | none | above 0 and up to 1000000: best effort |
 /// | `trials` | none | at least 1: the same bytes every time |
 /// | `heads` | 12 from 5 inputs on, else 0 | heads on random halves of the inputs that are tried |
 /// | `single` | false | one head on all inputs |
@@ -119,8 +126,8 @@ impl AutoParams {
         let refuse = |option, found: String, expected: &str| {
             Err(FitError::Option { option, found, expected: expected.into() })
         };
-        if let Some(minutes) = self.minutes.filter(|minutes| !(*minutes > 0.0 && minutes.is_finite())) {
-            return refuse("minutes", minutes.to_string(), "a number above 0");
+        if let Some(minutes) = self.minutes.filter(|minutes| !(*minutes > 0.0 && *minutes <= MOST_MINUTES)) {
+            return refuse("minutes", minutes.to_string(), "a number above 0 and up to 1000000");
         }
         if self.trials == Some(0) {
             return refuse("trials", "0".into(), "at least 1");
@@ -130,63 +137,35 @@ impl AutoParams {
                 format!("{} samples are too few to compare settings on; 20 are the least", data.len());
             return Err(DataError::new(&data.origin, finding).into());
         }
+        if data.inputs.len() >= search::LINEAR {
+            let finding = format!(
+                "{} inputs are too many for a search; choose fewer `inputs`, or fit an ensemble with `heads`",
+                data.inputs.len()
+            );
+            return Err(DataError::new(&data.origin, finding).into());
+        }
         Ok(())
     }
 
     /// Searches, combines and fits.
+    ///
+    /// ```
+    /// use tha_train::{AutoParams, Silent, SynthKind, SynthParams, generate};
+    ///
+    /// let data = generate(&SynthParams { samples: 200, ..SynthParams::new(SynthKind::Volterra) })?.train;
+    /// let outcome = AutoParams::new().trials(3).fit(&data, &Silent)?;
+    /// println!("{} +- {}", outcome.nested.error, outcome.nested.standard_error);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn fit(&self, data: &Dataset, progress: &dyn Progress) -> Result<AutoOutcome, FitError> {
-        self.check(data)?;
         let start = Instant::now();
-        let after =
-            |part: f64| self.minutes.map(|minutes| start + Duration::from_secs_f64(60.0 * minutes * part));
-        let history = search::history(data);
-        let bases = search::bases(data, history);
-        odd::odd(data, history).into_iter().for_each(|text| progress.report(&Event::Warning(text)));
-        let ground = Ground::new(data, history + 1, ROWS, self.seed)?;
-        let effort = Effort {
-            trials: self.trials.unwrap_or(usize::MAX),
-            heads: self.heads,
-            end: after(SEARCH_UNTIL),
-            subsets: after(SUBSETS_FROM),
-        };
-        let checkpoint = match &self.checkpoint {
-            Some(folder) => {
-                let settings = [("command", "fit --auto".to_owned()), ("seed", self.seed.to_string())];
-                let identity = checkpoint::identity(data, Validation::Folds(ground.count), settings);
-                let warn = |text| progress.report(&Event::Warning(text));
-                Some(Checkpoint::open(folder, identity, warn)?)
-            }
-            None => None,
-        };
-        let mut search = Search::new(&ground, effort, checkpoint, progress);
-        search.run(&bases)?;
-        if let Some(found) = search.polynomial.clone() {
-            return self.plain(data, &ground, search, &found, progress);
+        let ground = self.ground(data)?;
+        let search = self.searched(&ground, start, progress)?;
+        if let Some(found) = search.polynomial.clone().filter(|_| !progress.stop()) {
+            return self.plain(data, &ground, search, &found, &Silent);
         }
         let (trials, complete, failures) = (search.trials, search.complete, search.failures);
-        if trials.is_empty() {
-            return Err(failures
-                .into_iter()
-                .next()
-                .map_or(FitError::Stopped, |(_, error)| DataError::new(&data.origin, error).into()));
-        }
-        let fits = |made: &Blend| {
-            let (bytes, macs) = deliver::size(made, &trials, data.inputs.len());
-            bytes <= self.budget_flash && self.budget_macs.is_none_or(|most| macs <= most)
-        };
-        let way = if self.single { Way::Single } else { Way::Best };
-        let honest = |way: Way| Honest::new(&ground, &trials, way, &fits);
-        let all: Vec<usize> = (0..ground.count).collect();
-        let linear = honest(Way::Linear);
-        let mut nested = honest(way).ok_or_else(|| self.too_small(&trials, data))?;
-        let mut chosen =
-            blend(&ground, &trials, &all, way, &fits).ok_or_else(|| self.too_small(&trials, data))?;
-        let mut nothing_better = false;
-        if let Some(linear) = linear.as_ref().filter(|linear| nested.error > BETTER * linear.error)
-            && let Some(made) = blend(&ground, &trials, &all, Way::Linear, &fits)
-        {
-            (chosen, nested, nothing_better) = (made, linear.clone(), true);
-        }
+        let Decision { chosen, nested, linear, nothing_better } = self.decide(&ground, &trials)?;
         // What is asked to stop still delivers the best so far.
         let residual: Vec<f64> = nested.metrics.outputs.iter().map(|output| output.rmse).collect();
         let note = format!(
@@ -198,10 +177,12 @@ impl AutoParams {
         let (model, heads, rows) = deliver::deliver(&ground, &trials, &chosen, (&residual, note), &Silent)?;
         let train = model.evaluate_at(data, &rows);
         let tried = (0..trials.len()).map(|k| Tried::new(&ground, &trials, k, chosen.extend)).collect();
+        let way = if self.single { Way::Single } else { Way::Best };
         let budgets = BUDGETS.map(|bytes| {
             let fits = |made: &Blend| deliver::size(made, &trials, data.inputs.len()).0 <= bytes;
             (bytes, Honest::new(&ground, &trials, way, &fits).map(|honest| honest.error))
         });
+        let recipe = self.recipe(&trials);
         Ok(AutoOutcome {
             model,
             budgets,
@@ -213,8 +194,91 @@ impl AutoParams {
             tried,
             complete,
             failures,
-            plain: None,
+            recipe,
         })
+    }
+
+    /// The rows on which settings are compared.
+    fn ground<'a>(&self, data: &'a Dataset) -> Result<Ground<'a>, FitError> {
+        self.check(data)?;
+        Ground::new(data, search::history(data) + 1, ROWS, self.seed)
+    }
+
+    /// The search, with at least one setting that could be fitted.
+    fn searched<'a>(
+        &self,
+        ground: &'a Ground<'a>,
+        start: Instant,
+        progress: &'a dyn Progress,
+    ) -> Result<Search<'a>, FitError> {
+        let data = ground.data;
+        let history = search::history(data);
+        odd::odd(data, history).into_iter().for_each(|text| progress.report(&Event::Warning(text)));
+        let after =
+            |part: f64| self.minutes.map(|minutes| start + Duration::from_secs_f64(60.0 * minutes * part));
+        let effort = Effort {
+            trials: self.trials.unwrap_or(usize::MAX),
+            heads: self.heads,
+            end: after(SEARCH_UNTIL),
+            subsets: after(SUBSETS_FROM),
+            budgets: (self.budget_flash, self.budget_macs.unwrap_or(usize::MAX)),
+        };
+        let checkpoint = match &self.checkpoint {
+            Some(folder) => {
+                let settings = [("command", "fit --auto".to_owned()), ("seed", self.seed.to_string())];
+                let identity = checkpoint::identity(data, Validation::Folds(ground.count), settings);
+                let warn = |text| progress.report(&Event::Warning(text));
+                Some(Checkpoint::open(folder, identity, warn)?)
+            }
+            None => None,
+        };
+        let mut search = Search::new(ground, effort, checkpoint, progress);
+        search.run(&search::bases(data, history))?;
+        if !search.trials.is_empty() {
+            return Ok(search);
+        }
+        let reason = match search.failures.into_iter().next() {
+            Some((_, reason)) => reason,
+            None => return Err(FitError::Stopped),
+        };
+        Err(DataError::new(&data.origin, reason).into())
+    }
+
+    /// What is delivered of what was tried.
+    fn decide(&self, ground: &Ground<'_>, trials: &[Trial]) -> Result<Decision, FitError> {
+        let fits = |made: &Blend| self.keeps(deliver::size(made, trials, ground.data.inputs.len()));
+        let way = if self.single { Way::Single } else { Way::Best };
+        let honest = |way: Way| Honest::new(ground, trials, way, &fits);
+        let all: Vec<usize> = (0..ground.count).collect();
+        let too_small = || self.too_small(trials, ground.data);
+        let linear = honest(Way::Linear);
+        let mut nested = honest(way).ok_or_else(too_small)?;
+        let mut chosen = blend(ground, trials, &all, way, &fits).ok_or_else(too_small)?;
+        let mut nothing_better = false;
+        if let Some(linear) = linear.as_ref().filter(|linear| nested.error > BETTER * linear.error)
+            && let Some(made) = blend(ground, trials, &all, Way::Linear, &fits)
+        {
+            (chosen, nested, nothing_better) = (made, linear.clone(), true);
+        }
+        Ok(Decision { chosen, nested, linear, nothing_better })
+    }
+
+    /// Whether so many bytes and multiply-accumulates keep the budgets.
+    fn keeps(&self, (bytes, macs): (usize, usize)) -> bool {
+        bytes <= self.budget_flash && self.budget_macs.is_none_or(|most| macs <= most)
+    }
+
+    /// How to come by the same model again.
+    fn recipe(&self, trials: &[Trial]) -> Recipe {
+        let heads = trials.iter().filter(|trial| trial.setting.inputs.is_some()).count();
+        Recipe {
+            trials: trials.len() - heads,
+            heads,
+            single: self.single,
+            budget_flash: Some(self.budget_flash).filter(|&bytes| bytes != Self::BUDGET_FLASH),
+            budget_macs: self.budget_macs,
+            plain: None,
+        }
     }
 
     /// The outcome of a plain fit.
@@ -257,7 +321,7 @@ impl AutoParams {
         }];
         let nested = Honest { metrics: fit.validation, error, standard_error, blocks };
         let (model, train, nothing_better) = (fit.model, fit.train, false);
-        let plain = Some((found.memory, found.degree));
+        let recipe = Recipe { plain: Some((found.memory, found.degree)), ..self.recipe(&trials) };
         Ok(AutoOutcome {
             model,
             budgets,
@@ -269,7 +333,7 @@ impl AutoParams {
             tried,
             complete,
             failures,
-            plain,
+            recipe,
         })
     }
 
@@ -319,8 +383,33 @@ pub struct AutoOutcome {
     pub complete: bool,
     /// Settings that could not be fitted, and why.
     pub failures: Vec<(Setting, String)>,
-    /// Memory and degree, where the model is that of a plain fit.
+    /// How to come by the same model again.
+    pub recipe: Recipe,
+}
+
+/// The options with which the same model is delivered again, byte for byte.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recipe {
+    /// Settings on all inputs.
+    pub trials: usize,
+    /// Heads on subsets of the inputs.
+    pub heads: usize,
+    /// One head alone.
+    pub single: bool,
+    /// Bytes of the model file, where that is not as usual.
+    pub budget_flash: Option<usize>,
+    /// Most multiply-accumulates per sample.
+    pub budget_macs: Option<usize>,
+    /// Memory and degree, where the model is that of a plain fit; the others do not matter then.
     pub plain: Option<(usize, usize)>,
+}
+
+/// What is delivered, and what to expect of it and of the best linear model.
+struct Decision {
+    chosen: Blend,
+    nested: Honest,
+    linear: Option<Honest>,
+    nothing_better: bool,
 }
 
 /// A setting that was tried.
@@ -335,6 +424,8 @@ pub struct Tried {
     pub error: f64,
     /// Its error on each.
     pub blocks: Vec<f64>,
+    /// The standard error over them.
+    pub standard_error: f64,
     /// Bytes of flash and multiply-accumulates per sample of a model of it alone, about.
     pub flash_bytes: usize,
     /// See `flash_bytes`.
@@ -347,13 +438,14 @@ impl Tried {
         let all: Vec<usize> = (0..ground.count).collect();
         let ridges = trial.best_ridges(ground, extend, &all);
         let error = trial.error_with(ground, extend, &all, &ridges);
-        let blocks = all.iter().map(|&k| trial.error_with(ground, extend, &[k], &ridges)).collect();
+        let blocks: Vec<f64> = all.iter().map(|&k| trial.error_with(ground, extend, &[k], &ridges)).collect();
+        let standard_error = mean_and_error(&blocks).1;
         let setting = trial.setting.clone();
         let weights = vec![1.0; ridges.len()];
         let alone = Blend { extend, members: vec![Member { trial: k, ridges: ridges.clone(), weights }] };
         let (flash_bytes, macs_per_sample) = deliver::size(&alone, trials, ground.data.inputs.len());
         let ridges = ridges.iter().map(|&ridge| trial.ridges[ridge]).collect();
-        Self { setting, ridges, error, blocks, flash_bytes, macs_per_sample }
+        Self { setting, ridges, error, blocks, standard_error, flash_bytes, macs_per_sample }
     }
 }
 
@@ -378,11 +470,18 @@ impl Honest {
 
     /// For every block, what would be chosen without it, judged on it.
     fn new(ground: &Ground<'_>, trials: &[Trial], way: Way, fits: &dyn Fn(&Blend) -> bool) -> Option<Self> {
+        Self::judge(ground, trials, |block| {
+            let others: Vec<usize> = (0..ground.count).filter(|&k| k != block).collect();
+            blend(ground, trials, &others, way, fits)
+        })
+    }
+
+    /// What is given for every block, judged on it.
+    fn judge(ground: &Ground<'_>, trials: &[Trial], given: impl Fn(usize) -> Option<Blend>) -> Option<Self> {
         let (n, l) = ground.y.shape();
         let mut prediction: DMatrix<f64> = DMatrix::zeros(n, l);
         for block in 0..ground.count {
-            let others: Vec<usize> = (0..ground.count).filter(|&k| k != block).collect();
-            let Blend { extend, members } = blend(ground, trials, &others, way, fits)?;
+            let Blend { extend, members } = given(block)?;
             for t in (0..n).filter(|&t| ground.blocks[t] == block) {
                 for (member, j) in members.iter().flat_map(|member| (0..l).map(move |j| (member, j))) {
                     let value = trials[member.trial].value(member.ridges[j], extend, t, j);
@@ -481,7 +580,7 @@ mod tests {
         };
         let data = generate(&made).unwrap();
         let auto = few().fit(&data.train, &Silent).unwrap();
-        assert_eq!(auto.plain, Some((3, 2)));
+        assert_eq!(auto.recipe.plain, Some((3, 2)));
         assert!(auto.model.evaluate(&data.test).nrmse < 0.01);
     }
 

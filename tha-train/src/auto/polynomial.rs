@@ -53,8 +53,19 @@ pub(super) fn polynomial(search: &Search<'_>, progress: &dyn Progress) -> Option
         return None;
     }
     let memory = setting.memory();
+    // With all ranks at the cap, at most.
+    let fits = |degree: usize| {
+        let (rank, columns) = (FitParams::MAX_RANK, setting.columns(inputs));
+        let sums = rank * (ground.data.outputs.len() + 1) + rank * rank * (degree - 2);
+        let bytes = 4 * sums * columns + 1024 + 64 * (inputs + ground.data.outputs.len());
+        let (flash, macs) = search.effort.budgets;
+        bytes <= flash && sums * columns <= macs
+    };
     let mut best: Option<Polynomial> = None;
     for degree in setting.degree..=MOST_DEGREE.min(setting.degree + 1) {
+        if !fits(degree) {
+            continue;
+        }
         let found = score(ground, memory, degree, progress)?;
         if best.as_ref().is_none_or(|best| found.error < CLEARLY * best.error) {
             best = Some(found);

@@ -19,7 +19,7 @@ const GAMMAS: [f64; 2] = [0.3, 3.0];
 /// Pieces of the maps.
 const PIECES: usize = 8;
 /// Most columns of x of a linear model, of a network, and most features that get maps.
-const LINEAR: usize = 800;
+pub(super) const LINEAR: usize = 800;
 const COLUMNS: usize = 400;
 const MAPPED: usize = 150;
 /// Samples of a record that may be history in any case, if that is an eighth of it at most; and the part of all rows that
@@ -48,6 +48,8 @@ pub(super) struct Effort {
     /// When the search must end, and when subsets must begin.
     pub(super) end: Option<Instant>,
     pub(super) subsets: Option<Instant>,
+    /// Bytes of flash and multiply-accumulates per sample that a model may take.
+    pub(super) budgets: (usize, usize),
 }
 
 /// Samples at the start of a record that may serve as history.

@@ -28,6 +28,8 @@ pub(super) struct Ground<'a> {
     /// The block of each row, from 0, and how many there are.
     pub(super) blocks: Vec<usize>,
     pub(super) count: usize,
+    /// Rows of each block.
+    pub(super) sizes: Vec<usize>,
     /// Outputs of the rows in standardised units.
     pub(super) y: DMatrix<f64>,
     /// Their standard deviations; one for a constant.
@@ -54,7 +56,9 @@ impl<'a> Ground<'a> {
         let spread = y.column_iter().map(|y| mean_and_std(y.iter().copied()).1);
         let spread = spread.map(|spread| if spread > 0.0 { spread } else { 1.0 }).collect();
         let count = blocks.iter().max().map_or(0, |last| last + 1);
-        Ok(Self { data, scaling, rows, blocks, count, y, spread, seed })
+        let mut sizes = vec![0; count];
+        blocks.iter().for_each(|&block| sizes[block] += 1);
+        Ok(Self { data, scaling, rows, blocks, count, sizes, y, spread, seed })
     }
 
     /// Numbers of the rows inside or outside of a block.
@@ -197,7 +201,7 @@ impl Trial {
         blocks: &[usize],
         output: usize,
     ) -> f64 {
-        let count = ground.blocks.iter().filter(|block| blocks.contains(block)).count();
+        let count: usize = blocks.iter().map(|&block| ground.sizes[block]).sum();
         let sum: f64 = blocks.iter().map(|&k| self.squares[usize::from(extend)][ridge][(k, output)]).sum();
         (sum / count.max(1) as f64).sqrt() / ground.spread[output]
     }

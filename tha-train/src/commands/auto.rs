@@ -1,6 +1,7 @@
 //! `tha-train fit --auto`: everything by itself, and what it says of it.
 
-use super::error::CliError;
+use super::args::ColumnArgs;
+use super::error::{CliError, go_on};
 use super::fit::Args;
 use super::fit_report::Part;
 use super::shell::quoted;
@@ -8,9 +9,9 @@ use super::watch::Watch;
 use serde::Serialize;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use tha_cli::{Speech, Status, count, figure, summary, table};
+use tha_cli::{DataArgs, Speech, Status, count, figure, interrupt, summary, table, with_flags};
 use tha_core::RangePolicy;
-use tha_train::auto::{AutoOutcome, AutoParams, Delivered, Honest, Tried};
+use tha_train::auto::{AutoOutcome, AutoParams, Delivered, Honest, Recipe, Setting, Tried};
 use tha_train::data::Dataset;
 use tha_train::host;
 use tha_train::model::OutOfRange;
@@ -18,7 +19,7 @@ use tha_train::output::Staging;
 use tha_train::report;
 
 /// Time where nobody says.
-const MINUTES: f64 = 3.0;
+pub(super) const MINUTES: f64 = 3.0;
 
 /// The JSON object of an automatic fit.
 #[derive(Serialize)]
@@ -70,9 +71,15 @@ struct Budget {
 }
 
 #[derive(Serialize)]
-struct Failed {
-    setting: String,
-    reason: String,
+pub(super) struct Failed {
+    pub setting: String,
+    pub reason: String,
+}
+
+impl Failed {
+    pub(super) fn new((setting, reason): &(Setting, String)) -> Self {
+        Self { setting: setting.to_string(), reason: with_flags(reason) }
+    }
 }
 
 #[derive(Serialize)]
@@ -129,6 +136,7 @@ pub(super) fn run(args: &Args, speech: Speech, data: &Dataset, start: Instant) -
     let status = Status::new(args.speech, [data.warnings(), data.device_warnings()].concat());
     let mut watch = Watch::new(&status);
     watch.until = minutes.map(|minutes| start + Duration::from_secs_f64(60.0 * minutes));
+    interrupt::wait_for_me();
     let outcome = params.fit(data, &watch)?;
     let bytes = outcome.model.to_bytes()?;
     let page = args.report.as_ref().map(|_| page(&args.out, data, &outcome, bytes.len()));
@@ -141,35 +149,37 @@ pub(super) fn run(args: &Args, speech: Speech, data: &Dataset, start: Instant) -
     status.done();
     let report = Report::new(args, data, &outcome, bytes.len(), start);
     summary(speech, &report, || words(args, &outcome, &report));
-    Ok(())
+    go_on()
 }
 
 /// The command that gives the same bytes again.
-fn command(args: &Args, outcome: &AutoOutcome) -> String {
-    let whole = outcome.tried.iter().filter(|tried| tried.setting.inputs.is_none()).count();
-    let heads = outcome.tried.len() - whole;
-    let path = |path: &Path| quoted(path);
+pub(super) fn command(
+    data: &DataArgs,
+    columns: &ColumnArgs,
+    out: &Path,
+    seed: u64,
+    recipe: &Recipe,
+) -> String {
     let mut words = vec!["tha-train fit".to_owned()];
-    words.extend(args.data.data.iter().map(|data| path(data)));
-    let files = [("--u", &args.data.u), ("--y", &args.data.y)];
-    words.extend(
-        files.into_iter().filter_map(|(flag, file)| Some(format!("{flag} {}", path(file.as_ref()?)))),
-    );
-    for (flag, names) in [("--inputs", &args.columns.inputs), ("--outputs", &args.columns.outputs)] {
+    words.extend(data.data.iter().map(quoted));
+    for (flag, file) in [("--u", &data.u), ("--y", &data.y)] {
+        words.extend(file.iter().map(|file| format!("{flag} {}", quoted(file))));
+    }
+    for (flag, names) in [("--inputs", &columns.inputs), ("--outputs", &columns.outputs)] {
         if !names.is_empty() {
             words.push(format!("{flag} {}", quoted(names.join(","))));
         }
     }
-    words.push(format!("--out {} --seed {}", path(&args.out), args.seed));
-    if let Some((memory, degree)) = outcome.plain {
+    words.push(format!("--out {} --seed {seed}", quoted(out)));
+    if let Some((memory, degree)) = recipe.plain {
         words.push(format!("--memory {memory} --degree {degree}"));
         return words.join(" ");
     }
-    words.push(format!("--auto --trials {whole} --heads {heads}"));
-    if args.single {
+    words.push(format!("--auto --trials {} --heads {}", recipe.trials, recipe.heads));
+    if recipe.single {
         words.push("--single".into());
     }
-    for (flag, budget) in [("--budget-flash", args.budget_flash), ("--budget-macs", args.budget_macs)] {
+    for (flag, budget) in [("--budget-flash", recipe.budget_flash), ("--budget-macs", recipe.budget_macs)] {
         words.extend(budget.map(|budget| format!("{flag} {budget}")));
     }
     words.join(" ")
@@ -190,10 +200,6 @@ impl<'a> Report<'a> {
         bases.dedup();
         bases.sort();
         bases.dedup();
-        let failed = |(setting, reason): &(_, String)| Failed {
-            setting: format!("{setting}"),
-            reason: reason.clone(),
-        };
         Self {
             train: (&outcome.train).into(),
             val: Val {
@@ -226,9 +232,9 @@ impl<'a> Report<'a> {
                 .map(|&(flash_bytes, nrmse)| Budget { flash_bytes, nrmse })
                 .collect(),
             tried: &outcome.tried,
-            failed: outcome.failures.iter().map(failed).collect(),
+            failed: outcome.failures.iter().map(Failed::new).collect(),
             complete: outcome.complete,
-            command: command(args, outcome),
+            command: command(&args.data, &args.columns, &args.out, args.seed, &outcome.recipe),
             seconds: start.elapsed().as_secs_f64(),
             peak_rss_mb: host::peak_rss_mb(),
             out_of_range: Vec::new(),
@@ -237,17 +243,17 @@ impl<'a> Report<'a> {
 }
 
 /// What to expect, beside what a linear model gives.
-fn expected(outcome: &AutoOutcome) -> String {
+pub(super) fn expected(nested: &Honest, linear: Option<&Honest>, nothing_better: bool) -> String {
     let with = |honest: &Honest| format!("{} ± {}", figure(honest.error), figure(honest.standard_error));
-    match &outcome.linear {
-        Some(linear) if outcome.nothing_better => {
+    match linear {
+        Some(linear) if nothing_better => {
             format!(
                 "NRMSE {}: nothing that was tried is better than a linear model, so this is one",
                 with(linear)
             )
         }
-        Some(linear) => format!("NRMSE {}; a linear model gives {}", with(&outcome.nested), with(linear)),
-        None => format!("NRMSE {}", with(&outcome.nested)),
+        Some(linear) => format!("NRMSE {}; a linear model gives {}", with(nested), with(linear)),
+        None => format!("NRMSE {}", with(nested)),
     }
 }
 
@@ -264,7 +270,8 @@ fn words(args: &Args, outcome: &AutoOutcome, report: &Report<'_>) -> String {
         ]);
     }
     let mut text = table("best single settings, NRMSE on blocks, bytes, MACs", &rows);
-    text += &format!("expected on new data, from blocks that chose nothing: {}\n", expected(outcome));
+    let nrmse = expected(&outcome.nested, outcome.linear.as_ref(), outcome.nothing_better);
+    text += &format!("expected on new data, from blocks that chose nothing: {nrmse}\n");
     let cost = |&(bytes, error): &(usize, Option<f64>)| match error {
         Some(error) => format!("{} KiB {}", bytes / 1024, figure(error)),
         None => format!("{} KiB nothing", bytes / 1024),

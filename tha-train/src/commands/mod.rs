@@ -15,7 +15,6 @@ mod shell;
 mod subsets;
 mod synth;
 mod tune;
-mod tune_report;
 mod watch;
 
 use clap::{CommandFactory, Parser, Subcommand};

@@ -1,4 +1,4 @@
-//! The progress of fits and searches on standard error, and Ctrl-C and the time limit back to them.
+//! The progress of fits and searches on standard error, and Ctrl-C back to them.
 
 use std::sync::Mutex;
 use std::time::Instant;
@@ -12,9 +12,7 @@ pub(super) struct Watch<'a> {
     pub status: &'a Status,
     /// Stands before every line.
     pub name: &'static str,
-    /// When a search is to end.
-    pub deadline: Option<Instant>,
-    /// When an automatic fit means to be done.
+    /// When a search means to be done.
     pub until: Option<Instant>,
     /// The course of the fit.
     pub course: Mutex<Convergence>,
@@ -24,14 +22,7 @@ pub(super) struct Watch<'a> {
 
 impl<'a> Watch<'a> {
     pub(super) fn new(status: &'a Status) -> Self {
-        Self {
-            status,
-            name: "",
-            deadline: None,
-            until: None,
-            course: Mutex::default(),
-            best: Mutex::default(),
-        }
+        Self { status, name: "", until: None, course: Mutex::default(), best: Mutex::default() }
     }
 }
 
@@ -43,13 +34,6 @@ impl Progress for Watch<'_> {
             Event::Step(step) => lock(&self.course).steps.push(step.loss.max(0.0).sqrt()),
             Event::Cycle { error, .. } | Event::JointStep { error, .. } => {
                 lock(&self.course).cycles.push(*error);
-            }
-            Event::Trial { result, .. } => {
-                let mut least = lock(&self.best);
-                if let Ok(figures) = result {
-                    *least = Some(least.map_or(figures.held_out, |least| least.min(figures.held_out)));
-                }
-                best = least.map_or(best, |least| format!("; best so far {}", figure(least)));
             }
             Event::Tried { error, .. } => {
                 let mut least = lock(&self.best);
@@ -67,6 +51,6 @@ impl Progress for Watch<'_> {
     }
 
     fn stop(&self) -> bool {
-        interrupt::requested() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        interrupt::requested()
     }
 }
