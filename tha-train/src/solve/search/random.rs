@@ -12,7 +12,7 @@ const LONGEST: usize = 6;
 /// Ranks above the cap, in turn: two ranks above costs more and leaves the fewest local minima.
 const ABOVE: [usize; 3] = [1, 1, 2];
 /// Rows of the sketch per dimension of a network one rank above the cap, as far as there are so many, and the fewest for a
-/// rank to be started at.
+/// rank above the cap to be started at.
 const ROWS: usize = 4;
 const FEWEST: usize = 2;
 
@@ -26,7 +26,7 @@ struct Random {
 pub(super) fn open(search: &mut Search<'_, '_>) -> Option<Box<dyn Source>> {
     let (cap, entries) = (search.params.max_rank, search.problem.y.len());
     let size = |level: usize| dimension(&search.ranks(level), search.outputs(), search.q());
-    let highest = (2..=cap + 2).rev().find(|level| FEWEST * size(*level) <= entries).unwrap_or(2);
+    let highest = (cap..=cap + 2).rev().find(|level| FEWEST * size(*level) <= entries).unwrap_or(cap);
     // Where nearly every polynomial has the rank of the cap, there are no local minima to avoid.
     let highest = if search.telling(cap) { highest } else { cap };
     let below = (2..=cap.min(highest)).filter(|level| search.telling(*level));
