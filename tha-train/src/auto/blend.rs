@@ -37,6 +37,13 @@ pub(super) struct Blend {
     pub(super) members: Vec<Member>,
 }
 
+impl Blend {
+    /// One trial by itself, with a ridge for each output.
+    pub(super) fn alone(trial: usize, ridges: Vec<usize>, extend: bool) -> Self {
+        Self { extend, members: vec![Member { trial, weights: vec![1.0; ridges.len()], ridges }] }
+    }
+}
+
 /// Which trials may take part, and how.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Way {
@@ -63,7 +70,7 @@ pub(super) fn blend(
     let whole = |k: &usize| trials[*k].setting.inputs.is_none();
     let alone = |k: usize, extend: bool| {
         let ridges = trials[k].best_ridges(ground, extend, blocks);
-        Blend { extend, members: vec![Member { trial: k, weights: vec![1.0; ridges.len()], ridges }] }
+        Blend::alone(k, ridges, extend)
     };
     let fitting = |extend: bool| {
         (0..trials.len()).filter(usable).filter(whole).filter(move |&k| fits(&alone(k, extend)))
@@ -96,14 +103,9 @@ pub(super) fn blend(
     let ridges: Vec<Vec<usize>> =
         pool.iter().map(|&k| trials[k].best_ridges(ground, extend, blocks)).collect();
     let judge = Judge::new(ground, trials, &pool, &ridges, extend, blocks);
-    let mut ways: Vec<(usize, Kind)> = [settings, pool.len()]
-        .into_iter()
-        .flat_map(|count| [(count, Kind::Equal), (count, Kind::Shared), (count, Kind::Own)])
-        .collect();
-    ways.dedup();
-    if pool.len() == settings {
-        ways.truncate(3);
-    }
+    let counts = std::iter::once(settings).chain((pool.len() > settings).then_some(pool.len()));
+    let ways: Vec<(usize, Kind)> =
+        counts.flat_map(|count| [Kind::Equal, Kind::Shared, Kind::Own].map(|kind| (count, kind))).collect();
     let scores: Vec<(f64, Vec<f64>)> = ways.iter().map(|&(count, kind)| judge.nested(count, kind)).collect();
     let chosen = (0..ways.len()).min_by(|&a, &b| scores[a].0.total_cmp(&scores[b].0))?;
     if scores[chosen].0 > CLEARLY * best.0 {

@@ -5,8 +5,8 @@ use super::setting::Setting;
 use super::trial::{Ground, Trial};
 use crate::fit::FitError;
 use crate::model::{Frame, HeadPart, Model};
-use crate::network::{Features, Network};
-use crate::progress::{OnlyStop, Progress};
+use crate::network::Network;
+use crate::progress::Silent;
 use crate::solve::{Last, Problem, along};
 use crate::stage::{Staged, Union, Used};
 use nalgebra::DMatrix;
@@ -77,7 +77,6 @@ pub(super) fn deliver(
     trials: &[Trial],
     blend: &Blend,
     (residual, note): (&[f64], String),
-    progress: &dyn Progress,
 ) -> Result<(Model, Vec<Delivered>, Vec<usize>), FitError> {
     let (data, outputs) = (ground.data, ground.y.ncols());
     let settled = blend
@@ -105,7 +104,7 @@ pub(super) fn deliver(
         let setting = trial.setting.clone();
         let ridges = &trial.ridges[..=ridge];
         let (mut network, train_residual) =
-            refit(ground, &setting, &staged, &inputs, outputs.clone(), ridges, progress)?;
+            refit(ground, &setting, &staged, &inputs, outputs.clone(), ridges)?;
         network.balance();
         let (ridge, ranks) = (trial.ridges[ridge], network.ranks());
         let network = staged.stage().deliver(&network, &inputs);
@@ -149,7 +148,6 @@ fn refit(
     inputs: &[usize],
     outputs: Range<usize>,
     ridges: &[f64],
-    progress: &dyn Progress,
 ) -> Result<(Network, f64), FitError> {
     let fit = |staged: &Staged<'_>, ridges: &[f64], how: Option<Last<'_>>| -> Result<Network, FitError> {
         let x = staged.of_inputs(inputs);
@@ -157,7 +155,7 @@ fn refit(
         let mut last = None;
         let visit = |_, _, network| last = Some(network);
         let course = ground.course(setting, ridges);
-        along(&Problem { x: &x, y: &y }, &course, how, &OnlyStop(progress), visit)?;
+        along(&Problem { x: &x, y: &y }, &course, how, &Silent, visit)?;
         last.ok_or(FitError::Stopped)
     };
     let few = staged.rows.len() < 2 * ground.rows.len();
@@ -170,7 +168,6 @@ fn refit(
     let x = staged.of_inputs(inputs);
     let truth = staged.y.columns_range(outputs);
     let error = network.evaluate(&x) - truth;
-    debug_assert_eq!(x.nrows(), error.nrows());
     let residual = error.norm() / truth.norm().max(f64::MIN_POSITIVE);
     Ok((network, residual))
 }

@@ -13,7 +13,7 @@ fn relevant(error: f64) -> f64 {
 }
 
 /// Whether each model, an error and a size, is on the front: none has less error for its size. Of equals the first is.
-pub(super) fn front(models: &[(f64, usize)]) -> Vec<bool> {
+pub(crate) fn front(models: &[(f64, usize)]) -> Vec<bool> {
     let beats = |a: usize, b: usize| {
         let ((error, size), (other, other_size)) = (models[a], models[b]);
         let (error, other) = (relevant(error), relevant(other));
@@ -62,17 +62,10 @@ impl Tuning {
         let tried = tried
             .map(|tried| (size(tried.flash_bytes, tried.macs_per_sample), tried.error, String::new()))
             .collect();
-        let cloud = |label: &str, paint, radius, joined, points| Cloud {
-            label: label.into(),
-            paint,
-            radius,
-            joined,
-            points,
-        };
         let clouds = vec![
-            cloud("tried alone", MUTED, 3, false, tried),
-            cloud("front", BLUE, 4, true, some(front, false)),
-            cloud("recommended", ORANGE, 6, false, some(&|candidate| candidate.recommended, true)),
+            Cloud::new("tried alone", MUTED, 3, false, tried),
+            Cloud::new("front", BLUE, 4, true, some(front, false)),
+            Cloud::new("recommended", ORANGE, 6, false, some(&|candidate| candidate.recommended, true)),
         ];
         Panel { x, y: "held-out NRMSE", clouds }
     }

@@ -13,14 +13,19 @@
 mod blend;
 mod deliver;
 mod front;
+mod honest;
 mod odd;
 mod polynomial;
 mod search;
 mod setting;
+#[cfg(test)]
+mod tests;
 mod trial;
 mod tuning;
 
 pub use deliver::Delivered;
+pub(crate) use front::front;
+pub use honest::Honest;
 pub use setting::Setting;
 pub use tuning::{Candidate, Tuning};
 
@@ -32,8 +37,7 @@ use crate::metrics::Metrics;
 use crate::model::Model;
 use crate::progress::{Event, Progress, Silent};
 use crate::stage::Basis;
-use blend::{Blend, Member, Way, blend, mean_and_error};
-use nalgebra::DMatrix;
+use blend::{Blend, Way, blend, mean_and_error};
 use polynomial::Polynomial;
 use search::{Effort, Search};
 use serde::Serialize;
@@ -174,13 +178,12 @@ impl AutoParams {
             nested.metrics.nrmse,
             nested.standard_error
         );
-        let (model, heads, rows) = deliver::deliver(&ground, &trials, &chosen, (&residual, note), &Silent)?;
+        let (model, heads, rows) = deliver::deliver(&ground, &trials, &chosen, (&residual, note))?;
         let train = model.evaluate_at(data, &rows);
         let tried = (0..trials.len()).map(|k| Tried::new(&ground, &trials, k, chosen.extend)).collect();
-        let way = if self.single { Way::Single } else { Way::Best };
         let budgets = BUDGETS.map(|bytes| {
             let fits = |made: &Blend| deliver::size(made, &trials, data.inputs.len()).0 <= bytes;
-            (bytes, Honest::new(&ground, &trials, way, &fits).map(|honest| honest.error))
+            (bytes, Honest::new(&ground, &trials, self.way(), &fits).map(|honest| honest.error))
         });
         let recipe = self.recipe(&trials);
         Ok(AutoOutcome {
@@ -247,13 +250,12 @@ impl AutoParams {
     /// What is delivered of what was tried.
     fn decide(&self, ground: &Ground<'_>, trials: &[Trial]) -> Result<Decision, FitError> {
         let fits = |made: &Blend| self.keeps(deliver::size(made, trials, ground.data.inputs.len()));
-        let way = if self.single { Way::Single } else { Way::Best };
         let honest = |way: Way| Honest::new(ground, trials, way, &fits);
         let all: Vec<usize> = (0..ground.count).collect();
         let too_small = || self.too_small(trials, ground.data);
         let linear = honest(Way::Linear);
-        let mut nested = honest(way).ok_or_else(too_small)?;
-        let mut chosen = blend(ground, trials, &all, way, &fits).ok_or_else(too_small)?;
+        let mut nested = honest(self.way()).ok_or_else(too_small)?;
+        let mut chosen = blend(ground, trials, &all, self.way(), &fits).ok_or_else(too_small)?;
         let mut nothing_better = false;
         if let Some(linear) = linear.as_ref().filter(|linear| nested.error > BETTER * linear.error)
             && let Some(made) = blend(ground, trials, &all, Way::Linear, &fits)
@@ -261,6 +263,10 @@ impl AutoParams {
             (chosen, nested, nothing_better) = (made, linear.clone(), true);
         }
         Ok(Decision { chosen, nested, linear, nothing_better })
+    }
+
+    fn way(&self) -> Way {
+        if self.single { Way::Single } else { Way::Best }
     }
 
     /// Whether so many bytes and multiply-accumulates keep the budgets.
@@ -341,9 +347,8 @@ impl AutoParams {
         let least = |macs: bool| {
             let of = |k: usize| {
                 let outputs = data.outputs.len();
-                let member = Member { trial: k, ridges: vec![0; outputs], weights: vec![1.0; outputs] };
-                let (bytes, count) =
-                    deliver::size(&Blend { extend: true, members: vec![member] }, trials, data.inputs.len());
+                let alone = Blend::alone(k, vec![0; outputs], true);
+                let (bytes, count) = deliver::size(&alone, trials, data.inputs.len());
                 if macs { count } else { bytes }
             };
             (0..trials.len()).map(of).min().unwrap_or(0)
@@ -441,184 +446,9 @@ impl Tried {
         let blocks: Vec<f64> = all.iter().map(|&k| trial.error_with(ground, extend, &[k], &ridges)).collect();
         let standard_error = mean_and_error(&blocks).1;
         let setting = trial.setting.clone();
-        let weights = vec![1.0; ridges.len()];
-        let alone = Blend { extend, members: vec![Member { trial: k, ridges: ridges.clone(), weights }] };
+        let alone = Blend::alone(k, ridges.clone(), extend);
         let (flash_bytes, macs_per_sample) = deliver::size(&alone, trials, ground.data.inputs.len());
         let ridges = ridges.iter().map(|&ridge| trial.ridges[ridge]).collect();
         Self { setting, ridges, error, blocks, standard_error, flash_bytes, macs_per_sample }
-    }
-}
-
-/// An error on blocks of which none took part in the choice that it judges.
-#[derive(Clone, Debug)]
-pub struct Honest {
-    /// Figures over all rows on which settings were compared.
-    pub metrics: Metrics,
-    /// Mean over the outputs of the error relative to their spread, and its standard error over the blocks.
-    pub error: f64,
-    /// See `error`.
-    pub standard_error: f64,
-    /// The same by block.
-    pub blocks: Vec<f64>,
-}
-
-impl Honest {
-    /// The standard error of a mean over blocks.
-    pub fn standard_error_of(blocks: &[f64]) -> f64 {
-        mean_and_error(blocks).1
-    }
-
-    /// For every block, what would be chosen without it, judged on it.
-    fn new(ground: &Ground<'_>, trials: &[Trial], way: Way, fits: &dyn Fn(&Blend) -> bool) -> Option<Self> {
-        Self::judge(ground, trials, |block| {
-            let others: Vec<usize> = (0..ground.count).filter(|&k| k != block).collect();
-            blend(ground, trials, &others, way, fits)
-        })
-    }
-
-    /// What is given for every block, judged on it.
-    fn judge(ground: &Ground<'_>, trials: &[Trial], given: impl Fn(usize) -> Option<Blend>) -> Option<Self> {
-        let (n, l) = ground.y.shape();
-        let mut prediction: DMatrix<f64> = DMatrix::zeros(n, l);
-        for block in 0..ground.count {
-            let Blend { extend, members } = given(block)?;
-            for t in (0..n).filter(|&t| ground.blocks[t] == block) {
-                for (member, j) in members.iter().flat_map(|member| (0..l).map(move |j| (member, j))) {
-                    let value = trials[member.trial].value(member.ridges[j], extend, t, j);
-                    prediction[(t, j)] += member.weights[j] * value;
-                }
-            }
-        }
-        // A constant has no relative error.
-        let moving: Vec<usize> =
-            (0..l).filter(|&j| ground.y.column(j).iter().any(|y| *y != ground.y[(0, j)])).collect();
-        let error = |rows: &[usize]| {
-            let of_output = |&j: &usize| {
-                let sum: f64 = rows.iter().map(|&t| (prediction[(t, j)] - ground.y[(t, j)]).powi(2)).sum();
-                (sum / rows.len().max(1) as f64).sqrt() / ground.spread[j]
-            };
-            moving.iter().map(of_output).sum::<f64>() / moving.len().max(1) as f64
-        };
-        let blocks: Vec<f64> = (0..ground.count)
-            .map(|k| error(&(0..n).filter(|&t| ground.blocks[t] == k).collect::<Vec<_>>()))
-            .collect();
-        let total = error(&(0..n).collect::<Vec<_>>());
-        let standard_error = mean_and_error(&blocks).1;
-        ground.scaling.restore(&mut prediction);
-        let metrics = Metrics::new(&ground.data.outputs, &ground.data.outputs_at(&ground.rows), &prediction);
-        Some(Self { metrics, error: total, standard_error, blocks })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::network::Normal;
-    use crate::synth::{Kind, SynthParams, generate};
-
-    /// Slow averages behind a bounded map, and noise.
-    fn plant(samples: usize, inputs: usize, noise: f64, seed: u64) -> Dataset {
-        let mut normal = Normal::new(seed);
-        let u: Vec<Vec<f64>> = (0..inputs).map(|_| (0..samples).map(|_| normal.draw()).collect()).collect();
-        let mut slow = vec![0.0; inputs];
-        let y = (0..samples).map(|t| {
-            slow.iter_mut().zip(&u).for_each(|(slow, u)| *slow += 0.2 * (u[t] - *slow));
-            (3.0 * slow[0]).tanh() + slow[1] + noise * normal.draw()
-        });
-        let y = y.collect();
-        Dataset::new("plant", u, vec![y])
-    }
-
-    fn few() -> AutoParams {
-        AutoParams::new().trials(60)
-    }
-
-    #[test]
-    fn it_is_better_than_linear_and_says_how_good() {
-        let (train, test) = (plant(1500, 2, 0.05, 1), plant(1500, 2, 0.05, 2));
-        let made = few().fit(&train, &Silent).unwrap();
-        let found = made.model.evaluate(&test).nrmse;
-        let linear = made.linear.as_ref().unwrap();
-        assert!(found < 0.7 * linear.error && !made.nothing_better, "{found} {}", linear.error);
-        assert!(
-            (found - made.nested.error).abs() < 3.0 * made.nested.standard_error + 0.03,
-            "{found} {:?}",
-            made.nested.blocks
-        );
-        assert!(made.model.to_bytes().unwrap().len() <= AutoParams::BUDGET_FLASH);
-    }
-
-    #[test]
-    fn noise_is_noise() {
-        let mut data = plant(800, 3, 0.0, 3);
-        let mut normal = Normal::new(4);
-        data.y[0].iter_mut().for_each(|y| *y = normal.draw());
-        let made = few().trials(30).fit(&data, &Silent).unwrap();
-        let Honest { error, standard_error, .. } = made.nested;
-        assert!((error - 1.0).abs() < 2.0 * standard_error, "{error} {standard_error}");
-    }
-
-    #[test]
-    fn the_same_settings_give_the_same_bytes_and_heads_on_subsets_take_part() {
-        let data = plant(600, 6, 0.3, 5);
-        let params = AutoParams::new().trials(6).heads(4);
-        let made = params.fit(&data, &Silent).unwrap();
-        assert_eq!(made.tried.len(), 10);
-        let again = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
-        let again = again.install(|| params.fit(&data, &Silent).unwrap());
-        assert_eq!(made.model.to_bytes().unwrap(), again.model.to_bytes().unwrap());
-    }
-
-    #[test]
-    fn a_polynomial_of_lags_is_found_by_the_plain_fit() {
-        let made = SynthParams {
-            memory: 3,
-            degree: 2,
-            samples: 600,
-            noise: 0.01,
-            ..SynthParams::new(Kind::Volterra)
-        };
-        let data = generate(&made).unwrap();
-        let auto = few().fit(&data.train, &Silent).unwrap();
-        assert_eq!(auto.recipe.plain, Some((3, 2)));
-        assert!(auto.model.evaluate(&data.test).nrmse < 0.01);
-    }
-
-    #[test]
-    fn budgets_are_kept_or_refused() {
-        let data = plant(600, 6, 0.3, 6);
-        let params = AutoParams::new().trials(8).heads(2);
-        let free = params.fit(&data, &Silent).unwrap().model.to_bytes().unwrap().len();
-        let small = params.clone().budget_flash(2500).fit(&data, &Silent).unwrap().model;
-        assert!(small.to_bytes().unwrap().len() <= 2500, "{free}");
-        let refusal = params.budget_flash(100).fit(&data, &Silent).unwrap_err().to_string();
-        assert!(refusal.contains("`budget_flash`: 100 is out of range; expected about"), "{refusal}");
-    }
-
-    #[test]
-    fn a_wish_to_stop_delivers_the_best_so_far() {
-        struct Impatient(std::sync::atomic::AtomicUsize);
-        impl Progress for Impatient {
-            fn report(&self, _: &Event<'_>) {
-                self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            }
-            fn stop(&self) -> bool {
-                self.0.load(std::sync::atomic::Ordering::Relaxed) >= 5
-            }
-        }
-        let made = few().fit(&plant(400, 2, 0.1, 7), &Impatient(0.into())).unwrap();
-        assert_eq!((made.tried.len(), made.complete), (5, false));
-    }
-
-    #[test]
-    fn what_was_tried_is_kept_in_the_checkpoint() {
-        let folder = tempfile::tempdir().unwrap();
-        let data = plant(300, 2, 0.1, 8);
-        let params = AutoParams::new().trials(5).checkpoint(folder.path().to_path_buf());
-        let first = params.fit(&data, &Silent).unwrap().model.to_bytes().unwrap();
-        let kept = std::fs::read_dir(folder.path()).unwrap().count();
-        assert_eq!(kept, 1 + 5);
-        assert_eq!(params.fit(&data, &Silent).unwrap().model.to_bytes().unwrap(), first);
-        assert_eq!(AutoParams::new().trials(5).fit(&data, &Silent).unwrap().model.to_bytes().unwrap(), first);
     }
 }

@@ -73,8 +73,8 @@ impl<'a> Ground<'a> {
     /// Rows of the data behind a stage fitted to them.
     pub(super) fn staged(&self, setting: &Setting, rows: Vec<usize>) -> Result<Staged<'a>, FitError> {
         let policy = RangePolicy::Clamp;
-        let stage = Stage::fit(self.data, &rows, &self.scaling, &setting.basis, setting.maps, policy)?;
-        Ok(stage.rows(self.data, rows))
+        let Setting { basis, maps, .. } = setting;
+        Ok(Stage::fit_rows(self.data, rows, &self.scaling, basis, *maps, policy)?)
     }
 
     /// The course of a setting along ridges.

@@ -197,7 +197,6 @@ impl<'a> Report<'a> {
         let first = outcome.heads.first().map(|head| &head.setting);
         let mut bases: Vec<String> =
             outcome.heads.iter().map(|head| head.setting.basis.to_string()).collect();
-        bases.dedup();
         bases.sort();
         bases.dedup();
         Self {

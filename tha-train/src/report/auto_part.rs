@@ -4,7 +4,7 @@ use super::chart::{Bar, bars, short};
 use super::page::{Page, escape, figure, table};
 use super::palette::{BLUE, MUTED, ORANGE};
 use super::scatter::{Cloud, Panel, scatter};
-use crate::auto::{AutoOutcome, Honest, Tried};
+use crate::auto::{AutoOutcome, Honest, Tried, front};
 
 /// Settings that are listed.
 const LISTED: usize = 12;
@@ -33,26 +33,18 @@ pub(super) fn auto(page: &mut Page, outcome: &AutoOutcome, bytes: usize) {
     whole.sort_by(|a, b| a.error.total_cmp(&b.error));
     let panel = |x, size: &dyn Fn(&Tried) -> usize, chosen: usize| {
         let place = |tried: &&Tried| (size(tried) as f64, tried.error, String::new());
-        let front = |tried: &&&Tried| {
-            !whole.iter().any(|other| other.error < tried.error && size(other) <= size(tried))
-        };
-        let mut on_front: Vec<_> = whole.iter().filter(front).map(place).collect();
+        let front = front(&whole.iter().map(|tried| (tried.error, size(tried))).collect::<Vec<_>>());
+        let on_front = whole.iter().zip(front).filter(|(_, on_front)| *on_front);
+        let mut on_front: Vec<_> = on_front.map(|(tried, _)| place(tried)).collect();
         on_front.sort_by(|a, b| a.0.total_cmp(&b.0));
         let (rest, delivered) = (
             whole.iter().map(place).collect(),
             vec![(chosen as f64, outcome.nested.error, "delivered".to_owned())],
         );
-        let cloud = |label: &str, paint, radius, joined, points| Cloud {
-            label: label.into(),
-            paint,
-            radius,
-            joined,
-            points,
-        };
         let clouds = vec![
-            cloud("one setting", MUTED, 3, false, rest),
-            cloud("front", BLUE, 4, true, on_front),
-            cloud("delivered", ORANGE, 6, false, delivered),
+            Cloud::new("one setting", MUTED, 3, false, rest),
+            Cloud::new("front", BLUE, 4, true, on_front),
+            Cloud::new("delivered", ORANGE, 6, false, delivered),
         ];
         Panel { x, y: "NRMSE on blocks", clouds }
     };
@@ -63,10 +55,9 @@ pub(super) fn auto(page: &mut Page, outcome: &AutoOutcome, bytes: usize) {
     // As wide as the page.
     let wide = |picture: &str| picture.replacen("<svg ", "<svg style=\"max-width:100%\" ", 1);
     let row = |tried: &&Tried| {
-        let honest = Honest::standard_error_of(&tried.blocks);
         vec![
             escape(&tried.setting.to_string()),
-            format!("{} ± {}", short(tried.error), short(honest)),
+            format!("{} ± {}", short(tried.error), short(tried.standard_error)),
             tried.flash_bytes.to_string(),
             tried.macs_per_sample.to_string(),
         ]

@@ -19,6 +19,18 @@ pub(crate) struct Cloud {
     pub points: Vec<(f64, f64, String)>,
 }
 
+impl Cloud {
+    pub(crate) fn new(
+        label: &str,
+        paint: Paint,
+        radius: u32,
+        joined: bool,
+        points: Vec<(f64, f64, String)>,
+    ) -> Self {
+        Self { label: label.into(), paint, radius, joined, points }
+    }
+}
+
 /// One of the panels.
 pub(crate) struct Panel<'a> {
     pub x: &'a str,

@@ -69,6 +69,18 @@ impl Stage {
         pieces: Option<usize>,
         policy: RangePolicy,
     ) -> Result<Self, StageError> {
+        Ok(Self::filtered(data, rows, scaling, basis, pieces, policy)?.0)
+    }
+
+    /// The same with what the filters gave on the way.
+    fn filtered(
+        data: &Dataset,
+        rows: &[usize],
+        scaling: &Scaling,
+        basis: &Basis,
+        pieces: Option<usize>,
+        policy: RangePolicy,
+    ) -> Result<(Self, Outputs), StageError> {
         if let Some(found) = pieces.filter(|pieces| !(2..=MOST).contains(pieces)) {
             return Err(StageError::Pieces { found, most: MOST });
         }
@@ -104,7 +116,7 @@ impl Stage {
         {
             return Err(StageError::Distinct { pieces });
         }
-        Ok(Self { scaling: scaling.clone(), bank, policy, known })
+        Ok((Self { scaling: scaling.clone(), bank, policy, known }, outputs))
     }
 
     /// The same with ranges that hold other rows too: a refit to more rows sees all of them as they are.

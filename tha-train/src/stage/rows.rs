@@ -3,11 +3,12 @@
 
 use super::bank::Outputs;
 use super::maps::cell;
-use super::{Scaling, Stage};
+use super::{Basis, Scaling, Stage, StageError};
 use crate::data::Dataset;
 use crate::network::Features;
 use nalgebra::{DMatrix, DVector};
 use std::sync::Arc;
+use tha_core::RangePolicy;
 
 /// Features and standardised outputs of some rows of a data set. The columns of x are the constant 1, the features in the
 /// order of the bank and the ramps of each, all of them standardised.
@@ -56,7 +57,25 @@ impl Dataset {
 impl Stage {
     /// Runs the filters over a data set; x and y at the given rows, each of which must have the history that the filters need.
     pub fn rows(self, data: &Dataset, rows: Vec<usize>) -> Staged<'_> {
-        let outputs = Arc::new(self.bank.run(data, &self.scaling.inputs));
+        let outputs = self.bank.run(data, &self.scaling.inputs);
+        self.staged(data, rows, outputs)
+    }
+
+    /// A stage fitted to rows ([`Stage::fit`]), and x and y at these rows; the filters run once.
+    pub(crate) fn fit_rows<'a>(
+        data: &'a Dataset,
+        rows: Vec<usize>,
+        scaling: &Scaling,
+        basis: &Basis,
+        pieces: Option<usize>,
+        policy: RangePolicy,
+    ) -> Result<Staged<'a>, StageError> {
+        let (stage, outputs) = Self::filtered(data, &rows, scaling, basis, pieces, policy)?;
+        Ok(stage.staged(data, rows, outputs))
+    }
+
+    fn staged(self, data: &Dataset, rows: Vec<usize>, outputs: Outputs) -> Staged<'_> {
+        let outputs = Arc::new(outputs);
         let inputs = (0..self.bank.inputs).collect();
         let empty = DMatrix::zeros(0, data.y.len());
         Staged { y: empty, rows: Vec::new(), data, stage: Arc::new(self), outputs, inputs }.at(rows)
@@ -193,11 +212,10 @@ impl Features for Subset<'_> {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::{Basis, InputMap, OutputMap, mean_and_std};
+    use super::super::{InputMap, OutputMap, mean_and_std};
     use super::*;
     use crate::data::tests::counting;
     use crate::network::Normal;
-    use tha_core::RangePolicy;
 
     #[test]
     fn lag_major_windows_inside_records() {

@@ -1,0 +1,71 @@
+//! What to expect on other data: errors on blocks that took no part in the choice that they judge.
+
+use super::blend::{Blend, Way, blend, mean_and_error};
+use super::trial::{Ground, Trial};
+use crate::metrics::Metrics;
+use nalgebra::DMatrix;
+
+/// An error on blocks of which none took part in the choice that it judges.
+#[derive(Clone, Debug)]
+pub struct Honest {
+    /// Figures over all rows on which settings were compared.
+    pub metrics: Metrics,
+    /// Mean over the outputs of the error relative to their spread, and its standard error over the blocks.
+    pub error: f64,
+    /// See `error`.
+    pub standard_error: f64,
+    /// The same by block.
+    pub blocks: Vec<f64>,
+}
+
+impl Honest {
+    /// For every block, what would be chosen without it, judged on it.
+    pub(super) fn new(
+        ground: &Ground<'_>,
+        trials: &[Trial],
+        way: Way,
+        fits: &dyn Fn(&Blend) -> bool,
+    ) -> Option<Self> {
+        Self::judge(ground, trials, |block| {
+            let others: Vec<usize> = (0..ground.count).filter(|&k| k != block).collect();
+            blend(ground, trials, &others, way, fits)
+        })
+    }
+
+    /// What is given for every block, judged on it.
+    pub(super) fn judge(
+        ground: &Ground<'_>,
+        trials: &[Trial],
+        given: impl Fn(usize) -> Option<Blend>,
+    ) -> Option<Self> {
+        let (n, l) = ground.y.shape();
+        let mut prediction: DMatrix<f64> = DMatrix::zeros(n, l);
+        for block in 0..ground.count {
+            let Blend { extend, members } = given(block)?;
+            for t in (0..n).filter(|&t| ground.blocks[t] == block) {
+                for (member, j) in members.iter().flat_map(|member| (0..l).map(move |j| (member, j))) {
+                    let value = trials[member.trial].value(member.ridges[j], extend, t, j);
+                    prediction[(t, j)] += member.weights[j] * value;
+                }
+            }
+        }
+        // A constant has no relative error.
+        let moving: Vec<usize> =
+            (0..l).filter(|&j| ground.y.column(j).iter().any(|y| *y != ground.y[(0, j)])).collect();
+        let error = |rows: &[usize]| {
+            let of_output = |&j: &usize| {
+                let sum: f64 = rows.iter().map(|&t| (prediction[(t, j)] - ground.y[(t, j)]).powi(2)).sum();
+                (sum / rows.len().max(1) as f64).sqrt() / ground.spread[j]
+            };
+            moving.iter().map(of_output).sum::<f64>() / moving.len().max(1) as f64
+        };
+        let blocks: Vec<f64> = (0..ground.count)
+            .map(|k| error(&(0..n).filter(|&t| ground.blocks[t] == k).collect::<Vec<_>>()))
+            .collect();
+        let total = error(&(0..n).collect::<Vec<_>>());
+        let standard_error = mean_and_error(&blocks).1;
+        ground.scaling.restore(&mut prediction);
+        let metrics = Metrics::new(&ground.data.outputs, &ground.data.outputs_at(&ground.rows), &prediction);
+        Some(Self { metrics, error: total, standard_error, blocks })
+    }
+}

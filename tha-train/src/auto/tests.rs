@@ -1,0 +1,104 @@
+use super::*;
+use crate::network::Normal;
+use crate::synth::{Kind, SynthParams, generate};
+
+/// Slow averages behind a bounded map, and noise.
+fn plant(samples: usize, inputs: usize, noise: f64, seed: u64) -> Dataset {
+    let mut normal = Normal::new(seed);
+    let u: Vec<Vec<f64>> = (0..inputs).map(|_| (0..samples).map(|_| normal.draw()).collect()).collect();
+    let mut slow = vec![0.0; inputs];
+    let y = (0..samples).map(|t| {
+        slow.iter_mut().zip(&u).for_each(|(slow, u)| *slow += 0.2 * (u[t] - *slow));
+        (3.0 * slow[0]).tanh() + slow[1] + noise * normal.draw()
+    });
+    let y = y.collect();
+    Dataset::new("plant", u, vec![y])
+}
+
+fn few() -> AutoParams {
+    AutoParams::new().trials(60)
+}
+
+#[test]
+fn it_is_better_than_linear_and_says_how_good() {
+    let (train, test) = (plant(1500, 2, 0.05, 1), plant(1500, 2, 0.05, 2));
+    let made = few().fit(&train, &Silent).unwrap();
+    let found = made.model.evaluate(&test).nrmse;
+    let linear = made.linear.as_ref().unwrap();
+    assert!(found < 0.7 * linear.error && !made.nothing_better, "{found} {}", linear.error);
+    assert!(
+        (found - made.nested.error).abs() < 3.0 * made.nested.standard_error + 0.03,
+        "{found} {:?}",
+        made.nested.blocks
+    );
+    assert!(made.model.to_bytes().unwrap().len() <= AutoParams::BUDGET_FLASH);
+}
+
+#[test]
+fn noise_is_noise() {
+    let mut data = plant(800, 3, 0.0, 3);
+    let mut normal = Normal::new(4);
+    data.y[0].iter_mut().for_each(|y| *y = normal.draw());
+    let made = few().trials(30).fit(&data, &Silent).unwrap();
+    let Honest { error, standard_error, .. } = made.nested;
+    assert!((error - 1.0).abs() < 2.0 * standard_error, "{error} {standard_error}");
+}
+
+#[test]
+fn the_same_settings_give_the_same_bytes_and_heads_on_subsets_take_part() {
+    let data = plant(600, 6, 0.3, 5);
+    let params = AutoParams::new().trials(6).heads(4);
+    let made = params.fit(&data, &Silent).unwrap();
+    assert_eq!(made.tried.len(), 10);
+    let again = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+    let again = again.install(|| params.fit(&data, &Silent).unwrap());
+    assert_eq!(made.model.to_bytes().unwrap(), again.model.to_bytes().unwrap());
+}
+
+#[test]
+fn a_polynomial_of_lags_is_found_by_the_plain_fit() {
+    let made =
+        SynthParams { memory: 3, degree: 2, samples: 600, noise: 0.01, ..SynthParams::new(Kind::Volterra) };
+    let data = generate(&made).unwrap();
+    let auto = few().fit(&data.train, &Silent).unwrap();
+    assert_eq!(auto.recipe.plain, Some((3, 2)));
+    assert!(auto.model.evaluate(&data.test).nrmse < 0.01);
+}
+
+#[test]
+fn budgets_are_kept_or_refused() {
+    let data = plant(600, 6, 0.3, 6);
+    let params = AutoParams::new().trials(8).heads(2);
+    let free = params.fit(&data, &Silent).unwrap().model.to_bytes().unwrap().len();
+    let small = params.clone().budget_flash(2500).fit(&data, &Silent).unwrap().model;
+    assert!(small.to_bytes().unwrap().len() <= 2500, "{free}");
+    let refusal = params.budget_flash(100).fit(&data, &Silent).unwrap_err().to_string();
+    assert!(refusal.contains("`budget_flash`: 100 is out of range; expected about"), "{refusal}");
+}
+
+#[test]
+fn a_wish_to_stop_delivers_the_best_so_far() {
+    struct Impatient(std::sync::atomic::AtomicUsize);
+    impl Progress for Impatient {
+        fn report(&self, _: &Event<'_>) {
+            self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        }
+        fn stop(&self) -> bool {
+            self.0.load(std::sync::atomic::Ordering::Relaxed) >= 5
+        }
+    }
+    let made = few().fit(&plant(400, 2, 0.1, 7), &Impatient(0.into())).unwrap();
+    assert_eq!((made.tried.len(), made.complete), (5, false));
+}
+
+#[test]
+fn what_was_tried_is_kept_in_the_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = plant(300, 2, 0.1, 8);
+    let params = AutoParams::new().trials(5).checkpoint(folder.path().to_path_buf());
+    let first = params.fit(&data, &Silent).unwrap().model.to_bytes().unwrap();
+    let kept = std::fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(kept, 1 + 5);
+    assert_eq!(params.fit(&data, &Silent).unwrap().model.to_bytes().unwrap(), first);
+    assert_eq!(AutoParams::new().trials(5).fit(&data, &Silent).unwrap().model.to_bytes().unwrap(), first);
+}
