@@ -96,14 +96,14 @@ def best(method, train, test):
                 prediction = setting(x[block != k], y[block != k], x[block == k])
                 if prediction is None:
                     break
-                held[block == k] = prediction
+                held[block == k] = prediction.reshape(-1, y.shape[1])
             else:
                 found = min(found, (nrmse(y, held), memory, setting), key=lambda f: f[0])
     if found[1] is None:
         return float("nan")
     x, y, _ = lagged(train, found[1], skip, mean, spread)
     z, truth, _ = lagged(test, found[1], skip, mean, spread)
-    return nrmse(truth, found[2](x, y, z))
+    return nrmse(truth, found[2](x, y, z).reshape(truth.shape))
 
 
 def ours(program, folder, minutes):

@@ -10,7 +10,7 @@ use nalgebra::DMatrix;
 pub struct Honest {
     /// Figures over all rows on which settings were compared.
     pub metrics: Metrics,
-    /// Mean over the outputs of the error relative to their spread, and its standard error over the blocks.
+    /// Mean over the outputs of the error relative to their spread, and its standard error: the jackknife over the blocks.
     pub error: f64,
     /// See `error`.
     pub standard_error: f64,
@@ -63,9 +63,16 @@ impl Honest {
             .map(|k| error(&(0..n).filter(|&t| ground.blocks[t] == k).collect::<Vec<_>>()))
             .collect();
         let total = error(&(0..n).collect::<Vec<_>>());
-        let standard_error = mean_and_error(&blocks).1;
+        let without = |k: usize| error(&(0..n).filter(|&t| ground.blocks[t] != k).collect::<Vec<_>>());
+        let standard_error = jackknife(&(0..ground.count).map(without).collect::<Vec<_>>());
         ground.scaling.restore(&mut prediction);
         let metrics = Metrics::new(&ground.data.outputs, &ground.data.outputs_at(&ground.rows), &prediction);
         Some(Self { metrics, error: total, standard_error, blocks })
     }
+}
+
+/// The standard error of a figure, from its values without each block. The root of a mean over all rows is governed by the worst
+/// blocks, which the spread of the blocks' own roots understates.
+fn jackknife(without: &[f64]) -> f64 {
+    (without.len() as f64 - 1.0).max(0.0) * mean_and_error(without).1
 }

@@ -2,30 +2,33 @@
 //! a search that was cut short is the beginning of the longer one.
 
 use super::polynomial::{Polynomial, polynomial};
-use super::setting::Setting;
+use super::setting::{PIECES, Setting};
 use super::trial::{Ground, Predictions, RIDGES, Trial, WEAK};
 use crate::checkpoint::{self, Checkpoint};
 use crate::data::Dataset;
 use crate::fit::FitError;
 use crate::network::Normal;
 use crate::progress::{Event, Progress};
-use crate::stage::{Basis, resonances};
+use crate::stage::{Basis, Poles, poles};
 use std::time::{Duration, Instant};
 
 /// Rank at which settings are compared first.
 const RANK: usize = 4;
 /// Weights of products against linear terms that are tried.
 const GAMMAS: [f64; 2] = [0.3, 3.0];
-/// Pieces of the maps.
-const PIECES: usize = 8;
-/// Most columns of x of a linear model, of a network, and most features that get maps.
+/// The weakest ridge is clearly the best if it is better than the one before by this factor.
+const WEAKER: f64 = 0.99;
+/// Most columns of x of a linear model.
 pub(super) const LINEAR: usize = 800;
-const COLUMNS: usize = 400;
-const MAPPED: usize = 150;
+/// Steps go on while they help by this factor.
+const HELPS: f64 = 0.99;
 /// Samples of a record that may be history in any case, if that is an eighth of it at most; and the part of all rows that
 /// may be.
 const HISTORY: usize = 100;
 const PART: f64 = 0.02;
+/// States of the linear models whose poles are tried, and the inputs up to which they are.
+const ORDERS: [usize; 4] = [2, 4, 8, 16];
+const POLES: usize = 8;
 /// Bases and settings that are looked at more closely.
 const CLOSER: usize = 3;
 /// Bases that are looked at with products first.
@@ -67,21 +70,31 @@ pub(super) fn bases(data: &Dataset, history: usize) -> Vec<Setting> {
     let fits = |basis: &Basis| basis.bank(1).is_ok_and(|bank| bank.history() <= history);
     let lags = [1, 2, 3, 5, 10, 20, 50, 100, 200, 300].map(Basis::Lags);
     let averages = (1..=10).map(|k| 1 << k).flat_map(|t| [Basis::Levels(t), Basis::Differences(t)]);
-    let poles = [2, 4]
-        .into_iter()
-        .filter(|_| p <= 8 && history > 0)
-        .flat_map(|order| resonances(data, order).unwrap_or_default().into_iter().take(1));
-    let mut found: Vec<(f64, f64)> = Vec::new();
-    for pole in poles {
-        // Four digits are enough, and can be typed.
-        let round = |v: f64| (v * 1e4).round() / 1e4;
-        let pole = (round(pole.re), round(pole.im));
-        if !found.contains(&pole) {
-            found.push(pole);
+    // Four digits are enough, and can be typed.
+    let round = |v: f64| (v * 1e4).round() / 1e4;
+    let mut resonators: Vec<Basis> = Vec::new();
+    let orders = if p <= POLES && history > 0 { &ORDERS[..] } else { &[] };
+    for found in poles(data, orders).unwrap_or_default() {
+        let found: Vec<(f64, f64)> = found.iter().map(|pole| (round(pole.re), round(pole.im))).collect();
+        if let Some(&(re, im)) = found.iter().find(|pole| pole.1 > 0.0) {
+            resonators.extend([2, 4].map(|count| Basis::Kautz { re, im, count }));
+        }
+        // Those of noise often hardly fade.
+        let fading =
+            |pole: &(f64, f64)| Basis::Poles(Poles::new(&[*pole])).bank(1).map(|bank| bank.history());
+        let found: Vec<(f64, f64)> =
+            found.into_iter().filter(|pole| fading(pole).is_ok_and(|needed| needed <= history / 2)).collect();
+        if found.len() > 1 {
+            resonators.push(Basis::Poles(Poles::new(&found)));
         }
     }
-    let resonators =
-        found.into_iter().flat_map(|(re, im)| [2, 4].map(|count| Basis::Kautz { re, im, count }));
+    let mut known: Vec<Basis> = Vec::new();
+    resonators.retain(|basis| {
+        !known.contains(basis) && {
+            known.push(*basis);
+            true
+        }
+    });
     lags.into_iter().chain(averages).chain(resonators).filter(fits).map(Setting::linear).collect()
 }
 
@@ -137,7 +150,25 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Tries a setting, unless it was tried or is too large.
+    /// The ridges for the next setting: weaker ones where the best so far wants them.
+    fn ridges(&self) -> &'static [f64] {
+        let best = self.ranked(|_| true).first().copied();
+        if best.is_some_and(|best| self.wants_weaker(&self.trials[best])) { &WEAK } else { &RIDGES }
+    }
+
+    /// The weakest ridge is clearly the best for an output: a system with little noise.
+    fn wants_weaker(&self, trial: &Trial) -> bool {
+        let root = |ridge: usize, output: usize| trial.root(self.ground, ridge, true, &self.all(), output);
+        let last = trial.ridges.len() - 1;
+        (0..self.ground.y.ncols()).any(|output| root(last, output) < WEAKER * root(last - 1, output))
+    }
+
+    /// Whether a setting was tried, with whatever ridges.
+    fn tried(&self, setting: &Setting) -> bool {
+        self.trials.iter().any(|trial| trial.setting == *setting)
+    }
+
+    /// Tries a setting, unless that was done with the same ridges.
     fn attempt(
         &mut self,
         setting: Setting,
@@ -217,8 +248,9 @@ impl<'a> Search<'a> {
 
     fn settings(&mut self, bases: &[Setting], end: Option<Instant>) -> Result<Result<(), Over>, FitError> {
         macro_rules! attempt {
-            ($setting:expr, $ridges:expr) => {
-                if self.attempt($setting, $ridges, end)?.is_err() {
+            ($setting:expr) => {
+                let setting = $setting;
+                if !self.tried(&setting) && self.attempt(setting, self.ridges(), end)?.is_err() {
                     return Ok(Err(Over));
                 }
             };
@@ -226,11 +258,11 @@ impl<'a> Search<'a> {
         let p = self.ground.data.inputs.len();
         // Linear models of every basis cost little.
         for setting in bases.iter().filter(|setting| setting.columns(p) <= LINEAR) {
-            attempt!(setting.clone(), &RIDGES);
+            attempt!(setting.clone());
             let memory = setting.memory();
             if memory >= 20 {
                 for tau in [memory as f64 / 10.0, memory as f64 / 4.0] {
-                    attempt!(Setting { decay: Some(tau), ..setting.clone() }, &RIDGES);
+                    attempt!(Setting { decay: Some(tau), ..setting.clone() });
                 }
             }
         }
@@ -240,8 +272,8 @@ impl<'a> Search<'a> {
             // Quadratic ones of the best, and then of all of them.
             for basis in self.best_bases(if round == 1 { QUADRATIC } else { usize::MAX }) {
                 let setting = Setting::polynomial(basis, None, GAMMAS[0], 2, RANK);
-                if setting.columns(p) <= COLUMNS {
-                    attempt!(setting, &RIDGES);
+                if setting.is_small(p) {
+                    attempt!(setting);
                 }
             }
             for basis in self.best_bases(round * CLOSER).into_iter().skip((round - 1) * CLOSER) {
@@ -252,17 +284,17 @@ impl<'a> Search<'a> {
                     (None, GAMMAS[0], 3),
                     (Some(PIECES), GAMMAS[1], 2),
                 ] {
-                    if maps.is_some() && p * basis.features() > MAPPED {
-                        continue;
+                    let setting = Setting::polynomial(basis, maps, gamma, degree, RANK);
+                    if setting.is_small(p) {
+                        attempt!(setting);
                     }
-                    attempt!(Setting::polynomial(basis, maps, gamma, degree, RANK), &RIDGES);
                 }
             }
             for k in self.ranked(|setting| setting.degree > 1).into_iter().take(CLOSER) {
                 let setting = self.trials[k].setting.clone();
-                attempt!(Setting { rank: 2 * RANK, ..setting.clone() }, &RIDGES);
+                attempt!(Setting { rank: 2 * RANK, ..setting.clone() });
                 if self.ground.y.ncols() > 1 {
-                    attempt!(Setting { rank: 2 * RANK, separate: false, ..setting.clone() }, &RIDGES);
+                    attempt!(Setting { rank: 2 * RANK, separate: false, ..setting.clone() });
                 }
             }
             if round == 1 {
@@ -270,14 +302,26 @@ impl<'a> Search<'a> {
                 if self.polynomial.is_some() {
                     return Ok(Ok(()));
                 }
+                // From the best one step in every direction, as long as that helps.
+                while let Some((error, best)) = self.best(|_| true) {
+                    let best = best.clone();
+                    for next in best.neighbours(p, self.ground.y.ncols()) {
+                        attempt!(next);
+                    }
+                    if self.best(|_| true).is_none_or(|(found, _)| found > HELPS * error) {
+                        break;
+                    }
+                }
             }
         }
-        // Systems with little noise want weaker ridges.
+        // Weaker ridges for what was tried before they were wanted.
         for k in self.ranked(|_| true).into_iter().take(CLOSER) {
             let trial = &self.trials[k];
-            let ridges = trial.best_ridges(self.ground, true, &self.all());
-            if trial.ridges == RIDGES && ridges.contains(&(RIDGES.len() - 1)) {
-                attempt!(trial.setting.clone(), &WEAK);
+            if trial.ridges == RIDGES && self.wants_weaker(trial) {
+                let setting = trial.setting.clone();
+                if self.attempt(setting, &WEAK, end)?.is_err() {
+                    return Ok(Err(Over));
+                }
             }
         }
         Ok(Ok(()))

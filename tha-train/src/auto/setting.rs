@@ -5,6 +5,15 @@ use crate::stage::Basis;
 use serde::Serialize;
 use std::fmt;
 
+/// Pieces of the maps.
+pub(super) const PIECES: usize = 8;
+/// Most columns of x of a network without maps, and most features that get maps.
+const COLUMNS: usize = 400;
+const MAPPED: usize = 150;
+/// How far steps from the best setting go.
+const DEGREE: usize = 5;
+const RANK: usize = 16;
+
 /// Filters, maps, network and inputs of a head. Its ridge is found on the way.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Setting {
@@ -65,6 +74,35 @@ impl Setting {
     pub(super) fn columns(&self, inputs: usize) -> usize {
         let inputs = self.inputs.as_ref().map_or(inputs, Vec::len);
         1 + inputs * self.basis.features() * (1 + self.maps.unwrap_or(0))
+    }
+
+    /// Few enough columns for a search.
+    pub(super) fn is_small(&self, inputs: usize) -> bool {
+        match self.maps {
+            Some(_) => inputs * self.basis.features() <= MAPPED,
+            None => self.columns(inputs) <= COLUMNS,
+        }
+    }
+
+    /// One step in every direction: degree, rank, weight of products, maps, one network for each output or for all.
+    pub(super) fn neighbours(&self, inputs: usize, outputs: usize) -> Vec<Self> {
+        let here = || Self { decay: None, ..self.clone() };
+        let maps = if self.maps.is_some() { None } else { Some(PIECES) };
+        let mut next = vec![Self { maps, ..here() }];
+        if self.degree > 1 {
+            next.extend([3.0, 1.0 / 3.0].map(|step| Self { gamma: self.gamma * step, ..here() }));
+            if self.degree < DEGREE {
+                next.push(Self { degree: self.degree + 1, ..here() });
+            }
+            if self.rank < RANK {
+                next.push(Self { rank: 2 * self.rank, ..here() });
+            }
+            if outputs > 1 {
+                next.push(Self { separate: !self.separate, ..here() });
+            }
+        }
+        next.retain(|setting| setting.is_small(inputs));
+        next
     }
 
     /// Lags of each input in the columns of x, where they are lags.

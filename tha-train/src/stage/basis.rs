@@ -6,12 +6,13 @@
 //! | `levels:T` | u and its averages s_1, s_2, s_4, ..., s_T with time constants 1, 2, 4, ..., T |
 //! | `differences:T` | u - s_1, s_1 - s_2, ..., s_T/2 - s_T, s_T |
 //! | `kautz:RE,IM,N` | two outputs of each of N resonators in a row with the pole RE + IM i |
+//! | `poles:RE,IM,RE,IM,...` | u, two outputs of each of the resonators with these poles in a row, and an average for each real pole (IM = 0) |
 //!
 //! All of them are lists of the same two things ([`Bank`]): sections, and features that are sections or differences of two.
 
 use super::StageError;
 use super::bank::{Bank, Feature};
-use super::sections::{average, resonator};
+use super::sections::{average, pole, resonator};
 use crate::data::Dataset;
 use std::fmt;
 use std::str::FromStr;
@@ -35,6 +36,36 @@ pub enum Basis {
         /// Number of resonators.
         count: usize,
     },
+    /// The input, resonators in a row, and averages: the poles of a linear model.
+    Poles(Poles),
+}
+
+/// A few poles: of a conjugate pair the one above the real axis, the others between 0 and 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Poles {
+    count: usize,
+    poles: [(f64, f64); Self::MOST],
+}
+
+impl Poles {
+    /// Most poles of a basis.
+    pub const MOST: usize = 8;
+
+    /// The first of these, resonators before averages.
+    pub fn new(poles: &[(f64, f64)]) -> Self {
+        let mut made = Self { count: poles.len().min(Self::MOST), poles: [(0.0, 0.0); Self::MOST] };
+        made.poles.iter_mut().zip(poles).for_each(|(to, from)| *to = *from);
+        made.poles[..made.count].sort_by_key(|pole| pole.1 == 0.0);
+        made
+    }
+
+    fn list(&self) -> &[(f64, f64)] {
+        &self.poles[..self.count]
+    }
+
+    fn resonators(&self) -> usize {
+        self.list().iter().filter(|pole| pole.1 != 0.0).count()
+    }
 }
 
 /// Largest memory, time constant and number of resonators.
@@ -63,6 +94,17 @@ impl Basis {
                 refuse("RE and IM must be finite")
             }
             Self::Kautz { re, im, .. } => resonator(re, im).map(|_| ()),
+            Self::Poles(poles)
+                if poles.list().iter().any(|pole| !(pole.0.is_finite() && pole.1.is_finite())) =>
+            {
+                refuse("RE and IM must be finite")
+            }
+            Self::Poles(poles)
+                if poles.list().iter().any(|&(re, im)| im == 0.0 && !(re > 0.0 && re < 1.0)) =>
+            {
+                refuse("a real pole must lie between 0 and 1")
+            }
+            Self::Poles(poles) => poles.list().iter().try_for_each(|&(re, im)| pole(re, im).map(|_| ())),
             _ => Ok(()),
         }
     }
@@ -74,7 +116,7 @@ impl Basis {
         let remedy = match self {
             Self::Lags(_) => "shorter memory",
             Self::Levels(_) | Self::Differences(_) => "shorter time constant",
-            Self::Kautz { .. } => "pole that fades faster",
+            Self::Kautz { .. } | Self::Poles(_) => "pole that fades faster",
         };
         if longest >= needed {
             return Ok(());
@@ -89,6 +131,7 @@ impl Basis {
             Self::Lags(m) => m,
             Self::Levels(t) | Self::Differences(t) => 2 + t.max(1).ilog2() as usize,
             Self::Kautz { count, .. } => 2 * count,
+            Self::Poles(poles) => 1 + poles.count + poles.resonators(),
         }
     }
 
@@ -101,10 +144,16 @@ impl Basis {
                 (0..=t.ilog2()).map(|k| average(f64::from(k).exp2())).collect()
             }
             Self::Kautz { re, im, count } => vec![resonator(re, im)?; count],
+            Self::Poles(poles) => {
+                poles.list().iter().map(|&(re, im)| pole(re, im)).collect::<Result<_, _>>()?
+            }
         };
         let section = |k: usize, input: usize| Section {
             source: match self {
                 Self::Kautz { .. } if k > 0 => Source::Section((k - 1) * inputs + input),
+                Self::Poles(poles) if (1..poles.resonators()).contains(&k) => {
+                    Source::Section((k - 1) * inputs + input)
+                }
                 _ => Source::Input(input),
             },
             filter: filters[k],
@@ -118,6 +167,12 @@ impl Basis {
             match *self {
                 Self::Lags(m) => (0..m).map(|lag| Signal::Lag { input, lag }).collect(),
                 Self::Kautz { .. } => each.clone().flat_map(|k| [output(k, 0), output(k, 1)]).collect(),
+                Self::Poles(poles) => {
+                    let rings = 0..poles.resonators();
+                    let rings = rings.flat_map(|k| [output(k, 0), output(k, 1)]);
+                    let fades = (poles.resonators()..poles.count).map(|k| output(k, 0));
+                    std::iter::once(now).chain(rings).chain(fades).collect()
+                }
                 _ => std::iter::once(now).chain(each.clone().map(|k| output(k, 0))).collect(),
             }
         };
@@ -143,6 +198,10 @@ impl fmt::Display for Basis {
             Self::Levels(t) => write!(f, "levels:{t}"),
             Self::Differences(t) => write!(f, "differences:{t}"),
             Self::Kautz { re, im, count } => write!(f, "kautz:{re},{im},{count}"),
+            Self::Poles(poles) => {
+                let text = |(re, im): &(f64, f64)| format!("{re},{im}");
+                write!(f, "poles:{}", poles.list().iter().map(text).collect::<Vec<_>>().join(","))
+            }
         }
     }
 }
@@ -171,6 +230,18 @@ impl FromStr for Basis {
                 };
                 Self::Kautz { re: real(re)?, im: real(im)?, count: whole(count)? }
             }
+            "poles" => {
+                let parts: Vec<f64> = numbers.split(',').map(real).collect::<Result<_, _>>()?;
+                let (pairs, rest) = parts.as_chunks::<2>();
+                if !rest.is_empty() || pairs.len() > Poles::MOST {
+                    return Err(refuse(format!(
+                        "{} numbers after poles: two for each pole, {} poles at most",
+                        parts.len(),
+                        Poles::MOST
+                    )));
+                }
+                Self::Poles(Poles::new(&pairs.iter().map(|&[re, im]| (re, im)).collect::<Vec<_>>()))
+            }
             _ => return Err(refuse(format!("'{kind}' is no kind of basis"))),
         };
         basis.check()?;
@@ -185,7 +256,14 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_again() {
-        for text in ["lags:5", "levels:64", "differences:1", "kautz:0.9,0.3,4", "kautz:-0.5,0.01,1"] {
+        for text in [
+            "lags:5",
+            "levels:64",
+            "differences:1",
+            "kautz:0.9,0.3,4",
+            "kautz:-0.5,0.01,1",
+            "poles:0.9,0.3,-0.2,0.5,0.97,0",
+        ] {
             assert_eq!(text.parse::<Basis>().unwrap().to_string(), text);
         }
         assert_eq!("kautz: 0.9, 0.3, 4".parse(), Ok(Basis::Kautz { re: 0.9, im: 0.3, count: 4 }));
@@ -209,6 +287,10 @@ mod tests {
             ("kautz:1.2,0,2", "modulus 1.2"),
             ("kautz:0.6,0.799999999,2", "modulus 1;"),
             ("kautz:0.9,0,2", "does not ring"),
+            ("poles:0.9", "1 numbers after poles"),
+            ("poles:1,0", "between 0 and 1"),
+            ("poles:0.6,0.8", "modulus 1;"),
+            ("poles:0.9,inf", "must be finite"),
         ] {
             let said = text.parse::<Basis>().unwrap_err().to_string();
             assert!(said.contains(finding) && !said.contains('\n'), "{text}: {said}");
@@ -249,5 +331,20 @@ mod tests {
         assert_eq!(sources, [Source::Input(0), Source::Input(1), Source::Section(0), Source::Section(1)]);
         let outputs: Vec<_> = [(1, 0), (1, 1), (3, 0), (3, 1)].map(|(s, k)| (section(s, k), None)).into();
         assert_eq!(of_second(&kautz), outputs);
+        // An average stands beside the row of resonators.
+        let poles = bank("poles:0.9,0,0.5,0.5,0.5,0.6");
+        let sources: Vec<_> = poles.sections.iter().map(|section| section.source).collect();
+        assert_eq!(
+            sources[2..],
+            [Source::Section(0), Source::Section(1), Source::Input(0), Source::Input(1)]
+        );
+        let mut expected = vec![(now, None)];
+        expected.extend(outputs);
+        expected.push((section(5, 0), None));
+        assert_eq!(of_second(&poles), expected);
+        assert_eq!(
+            poles.features.len(),
+            2 * "poles:0.9,0,0.5,0.5,0.5,0.6".parse::<Basis>().unwrap().features()
+        );
     }
 }

@@ -30,6 +30,11 @@ pub(super) fn resonator(re: f64, im: f64) -> Result<Filter, StageError> {
     Ok(Filter::Resonator(Resonator::new(re, im)))
 }
 
+/// The resonator of a complex pole, the average of a real one.
+pub(super) fn pole(re: f64, im: f64) -> Result<Filter, StageError> {
+    if im == 0.0 { Ok(average(-re.ln().recip())) } else { resonator(re, im) }
+}
+
 /// What a section remembers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct State {

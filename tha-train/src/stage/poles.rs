@@ -1,4 +1,4 @@
-//! Resonances of a recording: the poles of a long linear model (Ho and Kalman; eigensystem realisation).
+//! Poles of a recording: those of a long linear model (Ho and Kalman; eigensystem realisation).
 //!
 //! A linear FIR model of M lags with a ridge, H_k = l x p coefficients of lag k; the Hankel matrix of H_1, H_2, ... is
 //! observability times controllability, so its leading singular vectors O = U sqrt(S) obey O without its first block =
@@ -15,13 +15,15 @@ const LAGS: usize = 200;
 const COEFFICIENTS: usize = 800;
 /// The ridge of the linear model, in observations.
 const RIDGE: f64 = 10.0;
-/// A pole of a smaller imaginary part does not ring; one of a larger modulus does not fade within a recording.
+/// A pole of a smaller imaginary part does not ring; one of a larger modulus does not fade within a recording; a real one that
+/// is smaller is gone with the next sample.
 const ANGLE: f64 = 0.02;
 const MODULUS: f64 = 0.999;
+const FADES: f64 = 0.1;
 
-/// The resonances among the poles of the linear model of so many states, one of each conjugate pair (that above the real axis),
-/// the strongest first: of the largest modulus. None where the recording is too short to tell.
-pub fn resonances(data: &Dataset, order: usize) -> Result<Vec<Complex<f64>>, DataError> {
+/// The poles of the linear models of so many states: of each conjugate pair that above the real axis, and the positive real ones;
+/// those of the largest modulus first. None where the recording is too short to tell.
+pub fn poles(data: &Dataset, orders: &[usize]) -> Result<Vec<Vec<Complex<f64>>>, DataError> {
     let (p, outputs) = (data.inputs.len(), data.outputs.len());
     let memory = LAGS.min(COEFFICIENTS / p.max(1));
     let long = |rows: &usize| *rows > 2 * memory;
@@ -32,7 +34,7 @@ pub fn resonances(data: &Dataset, order: usize) -> Result<Vec<Complex<f64>>, Dat
         .flat_map(|record| record.rows.start + memory.max(1) - 1..record.rows.end)
         .collect();
     if rows.is_empty() || memory < 4 || outputs == 0 {
-        return Ok(Vec::new());
+        return Ok(vec![Vec::new(); orders.len()]);
     }
     let scaling = Scaling::from_rows(data, &rows)?;
     let samples = data.lagged(memory, &scaling, rows);
@@ -52,17 +54,19 @@ pub fn resonances(data: &Dataset, order: usize) -> Result<Vec<Complex<f64>>, Dat
     let hankel = DMatrix::from_fn(side * outputs, side * p, |i, j| {
         response[(1 + (i / outputs + j / p + 1) * p + j % p, i % outputs)]
     });
-    let order = order.min((side - 1) * outputs).min(side * p);
-    let Some(parts) = svd(&hankel) else { return Ok(Vec::new()) };
-    let mut observed = parts.u.columns(0, order).into_owned();
-    observed.column_iter_mut().zip(&parts.s).for_each(|(mut column, s)| column *= s.sqrt());
-    let (first, shifted) =
-        (observed.rows(0, (side - 1) * outputs), observed.rows(outputs, (side - 1) * outputs));
-    let Ok(step) = first.into_owned().svd(true, true).solve(&shifted, 1e-12) else {
-        return Ok(Vec::new());
+    let Some(parts) = svd(&hankel) else { return Ok(vec![Vec::new(); orders.len()]) };
+    let poles = |&order: &usize| {
+        let order = order.min((side - 1) * outputs).min(side * p);
+        let mut observed = parts.u.columns(0, order).into_owned();
+        observed.column_iter_mut().zip(&parts.s).for_each(|(mut column, s)| column *= s.sqrt());
+        let (first, shifted) =
+            (observed.rows(0, (side - 1) * outputs), observed.rows(outputs, (side - 1) * outputs));
+        let Ok(step) = first.into_owned().svd(true, true).solve(&shifted, 1e-12) else { return Vec::new() };
+        let mut poles: Vec<Complex<f64>> = step.complex_eigenvalues().iter().copied().collect();
+        poles.iter_mut().filter(|pole| pole.im.abs() <= ANGLE).for_each(|pole| pole.im = 0.0);
+        poles.retain(|pole| (pole.im > 0.0 || pole.im == 0.0 && pole.re > FADES) && pole.norm() < MODULUS);
+        poles.sort_by(|a, b| b.norm().total_cmp(&a.norm()));
+        poles
     };
-    let mut poles: Vec<Complex<f64>> = step.complex_eigenvalues().iter().copied().collect();
-    poles.retain(|pole| pole.im > ANGLE && pole.norm() < MODULUS);
-    poles.sort_by(|a, b| b.norm().total_cmp(&a.norm()));
-    Ok(poles)
+    Ok(orders.iter().map(poles).collect())
 }
