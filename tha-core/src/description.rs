@@ -1,41 +1,49 @@
 //! The parts of a file that postcard decodes, borrowed from flash: the description that the device reads, and what is said
 //! about the model, which only a host reads.
 
+use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 
 use crate::error::ParseError;
 use crate::format::{NonFinitePolicy, RangePolicy};
 
-/// The kind of numbers in the block: f32. Others may come.
-const F32: u32 = 0;
-
-/// What the device must know before it reads the block.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// What the device must know before it reads the block: the numbers as they are encoded, one after the other, those that the
+/// format does not have being 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Zeroable, Pod)]
+#[repr(C)]
 pub(crate) struct Description {
-    pub inputs: usize,
-    pub outputs: usize,
-    pub memory: usize,
-    pub heads: usize,
-    pub range: RangePolicy,
-    pub non_finite: NonFinitePolicy,
+    /// The kind of numbers in the block: 0 for f32. Others may come.
+    pub numbers: u32,
+    pub inputs: u32,
+    pub outputs: u32,
+    pub memory: u32,
+    /// Of all heads in format 1; in others 0, because each head has its own.
+    pub degree: u32,
+    pub heads: u32,
+    pub range: u32,
+    pub non_finite: u32,
     /// Runs of sections.
-    pub runs: usize,
+    pub runs: u32,
     /// Features, the mapped ones included; 0: the lags of all inputs.
-    pub features: usize,
-    pub mapped: usize,
-    /// Whether there are coefficients for what is beyond the range.
-    pub linear: bool,
+    pub features: u32,
+    pub mapped: u32,
+    /// 1 if there are coefficients for what is beyond the range.
+    pub linear: u32,
     /// The sample that gives the first output, if later than M.
     pub settled: u32,
     /// Samples for which a bad sample is felt, if longer than M.
     pub felt: u32,
-    /// The degree of all heads; format 1 only.
-    pub degree: Option<usize>,
+    /// Of the intervals around the outputs, in millionths; 0: there are none.
+    pub coverage: u32,
 }
 
-/// The fields as they are encoded. Format 1 has the first [`FIELDS_1`] places only, in another order.
-type Fields = [u32; 13];
-const FIELDS_1: usize = 7;
+/// The same as a list, and which of them each format has, from the lowest bit on.
+type Fields = [u32; 15];
+const FORMAT_1: u32 = 0b000_0000_1111_1110;
+const FORMAT_2: u32 = 0b011_1111_1110_1111;
+const FORMAT_3: u32 = 0b111_1111_1110_1111;
+/// Certainty, in the unit of the coverage.
+pub(crate) const MILLION: u32 = 1_000_000;
 
 /// What is said about a model. Texts are borrowed as bytes: postcard encodes both alike, and the device need not know UTF-8.
 /// Names are separated by line feeds, so that no table of names is needed to borrow them.
@@ -50,15 +58,20 @@ pub(crate) struct About<'a> {
 }
 
 impl Description {
-    /// Decodes the description of either format; what follows it, in format 1, is said about the model.
+    /// Decodes the description of any format; what follows it, in format 1, is said about the model.
     #[inline]
     pub fn decode(bytes: &[u8], format: u16) -> Result<(Self, &[u8]), ParseError> {
         // postcard writes the fields one after the other. A loop decodes them in a tenth of the flash that a derived visitor
         // takes, which is spelled out field by field.
         let (mut rest, mut result) = (bytes, Ok(()));
-        let count = if format == 1 { FIELDS_1 } else { usize::MAX };
-        let mut all: Fields = core::array::from_fn(|k| {
-            if k >= count {
+        let present = match format {
+            1 => FORMAT_1,
+            2 => FORMAT_2,
+            _ => FORMAT_3,
+        };
+        // Not an array of zeros to be filled: that would link a memset.
+        let all: Fields = core::array::from_fn(|k| {
+            if present >> k & 1 == 0 {
                 return 0;
             }
             let (field, later) = take(rest).unwrap_or_else(|error| {
@@ -69,105 +82,59 @@ impl Description {
             field
         });
         result?;
-        let mut degree = None;
-        if format == 1 {
-            let [inputs, outputs, memory, d, heads, range, non_finite, ..] = all;
-            all = [F32, inputs, outputs, memory, heads, range, non_finite, 0, 0, 0, 0, 0, 0];
-            if d == 0 || d > u8::MAX.into() || range == RangePolicy::Extend as u32 {
-                return Err(ParseError::Zero { what: "degree" });
+        let description: Self = bytemuck::cast(all);
+        if description.numbers != 0 {
+            return Err(ParseError::Numbers { found: description.numbers });
+        }
+        let Self { inputs, outputs, memory, degree, heads, range, non_finite, linear, coverage, .. } =
+            description;
+        let old = format == 1;
+        let what = match (inputs, outputs, memory, heads) {
+            (0, ..) => "inputs",
+            (_, 0, ..) => "outputs",
+            (_, _, 0, _) => "memory",
+            (_, _, _, 0) => "heads",
+            _ if old && (degree == 0 || degree > u8::MAX.into() || range == RangePolicy::Extend as u32) => {
+                "degree"
             }
-            degree = Some(d as usize);
+            _ => "",
+        };
+        if !what.is_empty() {
+            return Err(ParseError::Zero { what });
         }
-        Ok((Self::check(all, degree)?, rest))
-    }
-
-    #[inline]
-    fn check(all: Fields, degree: Option<usize>) -> Result<Self, ParseError> {
-        let [
-            numbers,
-            inputs,
-            outputs,
-            memory,
-            heads,
-            range,
-            non_finite,
-            runs,
-            features,
-            mapped,
-            linear,
-            settled,
-            felt,
-        ] = all;
-        if numbers != F32 {
-            return Err(ParseError::Numbers { found: numbers });
-        }
-        let sizes = [inputs, outputs, memory, heads];
-        for (what, size) in ["inputs", "outputs", "memory", "heads"].into_iter().zip(sizes) {
-            if size == 0 {
-                return Err(ParseError::Zero { what });
-            }
-        }
-        if [inputs, outputs, memory, heads, runs, features, mapped].iter().any(|&size| size > u16::MAX.into())
-        {
+        let sizes = all.get(1..11).unwrap_or_default().iter().fold(0, |any, size| any | size);
+        if sizes > u16::MAX.into() || range > 2 || non_finite > 1 || linear > 1 || coverage >= MILLION {
             return Err(ParseError::Metadata);
         }
-        let range = match range {
+        Ok((description, rest))
+    }
+
+    /// The lowest format that can say this, and the numbers as they are encoded in it.
+    #[cfg(feature = "alloc")]
+    pub fn fields(&self) -> (u16, impl Iterator<Item = u32>) {
+        let all: Fields = bytemuck::cast(*self);
+        let (format, present) = if self.coverage == 0 { (2, FORMAT_2) } else { (3, FORMAT_3) };
+        let own = move |(k, field)| (present >> k & 1 == 1).then_some(field);
+        (format, all.into_iter().enumerate().filter_map(own))
+    }
+
+    /// The policy outside the training range.
+    #[inline]
+    pub fn range(&self) -> RangePolicy {
+        match self.range {
             0 => RangePolicy::Pass,
             1 => RangePolicy::Clamp,
-            2 => RangePolicy::Extend,
-            _ => return Err(ParseError::Metadata),
-        };
-        let non_finite = match non_finite {
-            0 => NonFinitePolicy::Hold,
-            1 => NonFinitePolicy::Refuse,
-            _ => return Err(ParseError::Metadata),
-        };
-        if linear > 1 {
-            return Err(ParseError::Metadata);
+            _ => RangePolicy::Extend,
         }
-        let [inputs, outputs, memory, heads] = sizes.map(|size| size as usize);
-        let [runs, features, mapped] = [runs, features, mapped].map(|size| size as usize);
-        let linear = linear == 1;
-        Ok(Self {
-            inputs,
-            outputs,
-            memory,
-            heads,
-            range,
-            non_finite,
-            runs,
-            features,
-            mapped,
-            linear,
-            settled,
-            felt,
-            degree,
-        })
     }
 
-    /// As they are encoded.
-    #[cfg(feature = "alloc")]
-    pub fn fields(&self) -> Fields {
-        let sizes = [self.inputs, self.outputs, self.memory, self.heads].map(|size| size as u32);
-        let [inputs, outputs, memory, heads] = sizes;
-        let [runs, features, mapped] = [self.runs, self.features, self.mapped].map(|size| size as u32);
-        let (range, non_finite) = (self.range as u32, self.non_finite as u32);
-        let linear = u32::from(self.linear);
-        [
-            F32,
-            inputs,
-            outputs,
-            memory,
-            heads,
-            range,
-            non_finite,
-            runs,
-            features,
-            mapped,
-            linear,
-            self.settled,
-            self.felt,
-        ]
+    /// The policy for NaN and infinities.
+    #[inline]
+    pub fn non_finite(&self) -> NonFinitePolicy {
+        match self.non_finite {
+            0 => NonFinitePolicy::Hold,
+            _ => NonFinitePolicy::Refuse,
+        }
     }
 }
 

@@ -14,8 +14,8 @@ use crate::error::ParseError;
 
 /// The first four bytes of every model file.
 pub const MAGIC: [u8; 4] = *b"\x89THA";
-/// The format number this crate writes; it reads all from 1 on.
-pub const FORMAT: u16 = 2;
+/// The newest format number this crate reads. It writes the lowest that can say what the model has: 2, or 3 with intervals.
+pub const FORMAT: u16 = 3;
 /// Bytes before the description.
 pub const HEADER_LEN: usize = 40;
 /// The same in format 1, and the least that a file must have to be looked at.
@@ -115,17 +115,13 @@ const fn read_u32(bytes: &[u8], at: usize) -> u32 {
 /// CRC-32 (ISO-HDLC) over everything but the checksum field itself.
 #[inline]
 pub(crate) fn checksum(bytes: &[u8]) -> u32 {
-    let mut digest = CRC.digest();
-    if let Some((before, rest)) = bytes.split_at_checked(CRC_AT) {
-        digest.update(before);
-        digest.update(rest.get(4..).unwrap_or(&[]));
-    }
-    digest.finalize()
+    let (before, rest) = bytes.split_at_checked(CRC_AT).unwrap_or_default();
+    hash(&[before, rest.get(4..).unwrap_or(&[])])
 }
 
-/// CRC-32 of some words, to tell tables apart.
-#[inline]
-pub(crate) fn hash(tables: [&[u8]; 2]) -> u32 {
+/// CRC-32 of some tables, one behind the other.
+#[inline(never)]
+pub(crate) fn hash(tables: &[&[u8]]) -> u32 {
     let mut digest = CRC.digest();
     tables.iter().for_each(|table| digest.update(table));
     digest.finalize()
@@ -167,7 +163,7 @@ pub(crate) fn parts(bytes: &[u8]) -> Result<Parts<'_>, ParseError> {
     let header = (read_u32(bytes, 4) >> 16) as usize;
     let (length, about) = match format {
         1 => (HEADER_LEN_1, 0),
-        2 => (HEADER_LEN, read_u32(bytes, ABOUT_AT) as usize),
+        2 | FORMAT => (HEADER_LEN, read_u32(bytes, ABOUT_AT) as usize),
         0 => (0, 0),
         _ => return Err(ParseError::NewerFormat { found: format, supported: FORMAT }),
     };

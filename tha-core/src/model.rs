@@ -5,7 +5,7 @@ use core::str::Split;
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::description::{About, Description};
+use crate::description::{About, Description, MILLION};
 use crate::error::ParseError;
 use crate::format::{self, Capacities, NonFinitePolicy, RangePolicy};
 use crate::head::{HeadView, Heads, Layout};
@@ -58,6 +58,9 @@ pub struct Model<'a> {
     about: &'a [u8],
     pub(crate) inputs: &'a [InputScaling],
     pub(crate) outputs: &'a [OutputScaling],
+    /// In millionths.
+    coverage: u32,
+    pub(crate) half_widths: &'a [f32],
     pub(crate) stage: Stage<'a>,
     heads: &'a [u32],
     layout: Layout,
@@ -100,17 +103,19 @@ impl<'a> Model<'a> {
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
         let parts = format::parts(bytes)?;
         let (description, rest) = Description::decode(parts.description, parts.format)?;
-        let Description { inputs, outputs, memory, heads, .. } = description;
+        let Description { inputs, outputs, memory, heads, coverage, .. } = description;
+        let [inputs, outputs, memory, heads] = [inputs, outputs, memory, heads].map(|size| size as usize);
         let mut shape = Shape { inputs, outputs, memory, degree: 0, heads };
-        let (layout, about) = match description.degree {
-            Some(degree) => (Layout::One { degree, memory, outputs }, rest),
-            None if rest.is_empty() => (Layout::Two, parts.about),
-            None => return Err(ParseError::MetadataTrailing { extra: rest.len() }),
+        let (layout, about) = match description.degree as usize {
+            0 if rest.is_empty() => (Layout::Two, parts.about),
+            degree @ 1.. => (Layout::One { degree, memory, outputs }, rest),
+            _ => return Err(ParseError::MetadataTrailing { extra: rest.len() }),
         };
         let mut block = Cursor { words: parts.block, used: 0 };
         let inputs = block.table::<_, 4>(shape.inputs)?;
         let outputs = block.table::<_, 3>(shape.outputs)?;
-        parse::check_scaling(inputs, outputs)?;
+        let half_widths = block.floats(if coverage > 0 { outputs.len() } else { 0 }, "interval", 0)?;
+        parse::check_scaling(inputs, outputs, half_widths)?;
         let stage = parse::stage(&mut block, &description, &shape)?;
         let heads = block.rest();
         let needs = parse::heads(&mut block, layout, &mut shape, &stage)?;
@@ -121,21 +126,23 @@ impl<'a> Model<'a> {
         // Filters run on standardised inputs: their state goes on only where those mean the same.
         let sections = match stage.runs {
             [] => 0,
-            runs => format::hash([bytemuck::cast_slice(runs), bytemuck::cast_slice(inputs)]),
+            runs => format::hash(&[bytemuck::cast_slice(runs), bytemuck::cast_slice(inputs)]),
         };
         Ok(Self {
             shape,
             checksum: parts.checksum,
             capacities: computed,
             needs,
-            range: description.range,
-            non_finite: description.non_finite,
+            range: description.range(),
+            non_finite: description.non_finite(),
             settled: description.settled,
             felt: description.felt,
             sections,
             about,
             inputs,
             outputs,
+            coverage,
+            half_widths,
             stage,
             heads,
             layout,
@@ -192,6 +199,24 @@ impl<'a> Model<'a> {
     #[must_use]
     pub fn outputs(&self) -> &'a [OutputScaling] {
         self.outputs
+    }
+
+    /// The part of the measured outputs that lies within [`half_widths`](Self::half_widths) of the model's, such as 0.9; 0 where there are no intervals.
+    #[must_use]
+    pub fn coverage(&self) -> f32 {
+        self.coverage as f32 / MILLION as f32
+    }
+
+    /// The same in millionths, as it stands in the file.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn millionths(&self) -> u32 {
+        self.coverage
+    }
+
+    /// Half the width of the interval around each output, physical units; empty where there are none.
+    #[must_use]
+    pub fn half_widths(&self) -> &'a [f32] {
+        self.half_widths
     }
 
     /// Where the model came from.

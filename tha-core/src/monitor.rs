@@ -5,7 +5,12 @@
 //! ```text
 //! rmse  = sqrt(mean e^2)                    nrmse = rmse / std(y)
 //! S     = max(0, S + e^2 / e0^2 - 1 - slack)              alarm while S > threshold          (CUSUM)
+//! w     = w exp(rate C) if |e| > w, else w exp(-rate (1 - C))                                (adaptive conformal)
 //! ```
+//!
+//! w is the half-width of the interval with coverage C, where the model has one. A miss widens it, a hit narrows it, so that log w
+//! stays where it is exactly when the part 1 - C of the errors is outside: over n samples the part that is inside differs from C by
+//! at most |log(w_n / w_0)| / (rate n), whatever the errors do.
 //!
 //! e0 is the RMS residual stored in the model. Where that is unknown (0), e0 is the rmse of the first `window` samples, and
 //! the alarm starts after them. Inside, outputs are in units of their `scale`: squares of physical ones may leave the range of
@@ -25,12 +30,15 @@ pub struct MonitorOptions {
     pub slack: f32,
     /// Excess squared error, in units of the expected one, that is drift when it has piled up.
     pub threshold: f32,
+    /// How fast the intervals follow, 0 to 1: the larger, the sooner they follow drift and the more they move without it.
+    pub rate: f32,
 }
 
 impl Default for MonitorOptions {
-    /// Window 256, slack 1 (40 % more RMSE is tolerated), threshold 50.
+    /// Window 256, slack 1 (40 % more RMSE is tolerated), threshold 50, rate 0.05: for normal errors and C = 0.9 an interval follows
+    /// in some 60 samples and moves by 8 % (standard deviation) while nothing drifts.
     fn default() -> Self {
-        Self { window: 256, slack: 1.0, threshold: 50.0 }
+        Self { window: 256, slack: 1.0, threshold: 50.0, rate: 0.05 }
     }
 }
 
@@ -42,12 +50,15 @@ struct Channel {
     variance: f32,
     error: f32,
     cusum: f32,
+    half_width: f32,
 }
 
 /// Running error statistics and drift alarm of one stream, for at most `OUTPUTS` outputs.
 #[derive(Clone, Debug)]
 pub struct Monitor<const OUTPUTS: usize> {
     options: MonitorOptions,
+    /// By what an interval grows on a miss and shrinks on a hit; none without intervals.
+    factors: Option<[f32; 2]>,
     channels: Vec<Channel, OUTPUTS>,
     samples: u32,
 }
@@ -60,15 +71,22 @@ impl<const OUTPUTS: usize> Monitor<OUTPUTS> {
     pub fn new(model: &Model<'_>, options: MonitorOptions) -> Result<Self, CapacityError> {
         let needed = model.outputs().len();
         let mut channels = Vec::new();
-        for output in model.outputs() {
+        for (k, output) in model.outputs().iter().enumerate() {
             let residual = output.residual / output.scale;
-            let channel =
-                Channel { scale: output.scale, expected: residual * residual, ..Channel::default() };
+            let channel = Channel {
+                scale: output.scale,
+                expected: residual * residual,
+                half_width: model.half_widths().get(k).map_or(0.0, |width| width / output.scale),
+                ..Channel::default()
+            };
             let full = CapacityError { capacity: "OUTPUTS", found: OUTPUTS, needed, needs: None };
             channels.push(channel).map_err(|_| full)?;
         }
+        let (coverage, rate) = (model.coverage(), options.rate.clamp(0.0, 1.0));
+        let factors = [libm::expf(rate * coverage), libm::expf(-rate * (1.0 - coverage))];
         Ok(Self {
             options: MonitorOptions { window: options.window.max(1), ..options },
+            factors: (coverage > 0.0).then_some(factors),
             channels,
             samples: 0,
         })
@@ -92,6 +110,15 @@ impl<const OUTPUTS: usize> Monitor<OUTPUTS> {
             channel.mean += gain * step;
             channel.variance += gain * (step * (y - channel.mean) - channel.variance);
             channel.error += gain * (error - channel.error);
+            if let Some([wider, narrower]) = self.factors {
+                let size = (y - yhat).abs();
+                // A width of nothing cannot grow by a factor: then the first error is it.
+                channel.half_width = match channel.half_width {
+                    width if size <= width => width * narrower,
+                    0.0 => size,
+                    width => (width * wider).min(f32::MAX),
+                };
+            }
             if channel.expected > 0.0 {
                 let excess = error / channel.expected - 1.0 - self.options.slack;
                 channel.cusum = (channel.cusum + excess).clamp(0.0, f32::MAX);
@@ -124,6 +151,12 @@ impl<const OUTPUTS: usize> Monitor<OUTPUTS> {
     #[must_use]
     pub fn nrmse(&self, channel: usize) -> Option<f32> {
         self.channels.get(channel).map(|channel| libm::sqrtf(channel.error / channel.variance.max(0.0)))
+    }
+
+    /// Half the width of the interval around output `channel` as it is now, physical units; none where the model has no intervals.
+    #[must_use]
+    pub fn half_width(&self, channel: usize) -> Option<f32> {
+        self.factors.and(self.channels.get(channel)).map(|channel| channel.scale * channel.half_width)
     }
 
     /// Takes the alarm back, as after a repair. The statistics stay.

@@ -38,7 +38,7 @@ impl<'a> Cursor<'a> {
 
     /// `n` finite numbers.
     #[inline(never)]
-    fn floats(&mut self, n: usize, part: &'static str, index: usize) -> Result<&'a [f32], ParseError> {
+    pub fn floats(&mut self, n: usize, part: &'static str, index: usize) -> Result<&'a [f32], ParseError> {
         let start = self.used;
         let values = as_floats(self.take(n)?);
         match values.iter().position(|value| !value.is_finite()) {
@@ -59,7 +59,11 @@ impl<'a> Cursor<'a> {
 }
 
 #[inline]
-pub(crate) fn check_scaling(inputs: &[InputScaling], outputs: &[OutputScaling]) -> Result<(), ParseError> {
+pub(crate) fn check_scaling(
+    inputs: &[InputScaling],
+    outputs: &[OutputScaling],
+    half_widths: &[f32],
+) -> Result<(), ParseError> {
     for (channel, input) in inputs.iter().enumerate() {
         let InputScaling { offset, gain, low, high } = *input;
         if !finite([offset, gain, low, high]) || gain <= 0.0 || low > high {
@@ -72,7 +76,10 @@ pub(crate) fn check_scaling(inputs: &[InputScaling], outputs: &[OutputScaling]) 
             return Err(ParseError::Scaling { what: "output", channel });
         }
     }
-    Ok(())
+    match half_widths.iter().position(|width| *width < 0.0) {
+        Some(channel) => Err(ParseError::Scaling { what: "output", channel }),
+        None => Ok(()),
+    }
 }
 
 #[inline(never)]
@@ -87,12 +94,14 @@ pub(crate) fn stage<'a>(
     description: &Description,
     shape: &Shape,
 ) -> Result<Stage<'a>, ParseError> {
-    let (features, mapped) = (description.features, description.mapped);
-    let whole = features > 0 || (mapped == 0 && description.runs == 0 && !description.linear);
+    let [runs, features, mapped] =
+        [description.runs, description.features, description.mapped].map(|size| size as usize);
+    let linear = description.linear > 0;
+    let whole = features > 0 || (mapped == 0 && runs == 0 && !linear);
     if mapped > features || !whole {
         return Err(ParseError::Feature { feature: features });
     }
-    let mut stage = Stage { runs: block.table::<_, 11>(description.runs)?, ..Stage::default() };
+    let mut stage = Stage { runs: block.table::<_, 11>(runs)?, ..Stage::default() };
     let window = shape.inputs.checked_mul(shape.memory).ok_or(ParseError::SizeOverflow)?;
     for (index, run) in stage.runs.iter().enumerate() {
         check_run(run, &stage, index, window, shape.inputs).ok_or(ParseError::Section { run: index })?;
@@ -126,7 +135,7 @@ pub(crate) fn stage<'a>(
         }
         rest = later;
     }
-    if description.linear {
+    if linear {
         let size = features.checked_mul(shape.outputs).ok_or(ParseError::SizeOverflow)?;
         stage.linear = block.floats(size, "linear part", 0)?;
     }

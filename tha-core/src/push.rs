@@ -49,6 +49,9 @@ pub struct Output<'s> {
     pub flags: Flags,
     /// What was noticed at each input of this sample.
     pub channels: &'s [ChannelFlags],
+    /// Half the width of the interval around each output, physical units: the measured output lies within it as often as
+    /// [`Model::coverage`] says. Empty where the model has none.
+    pub half_widths: &'s [f32],
 }
 
 /// Warnings that concern an output. All false: trust it as much as the model.
@@ -108,7 +111,7 @@ impl ChannelFlags {
 /// Never fails and never panics: what cannot be used comes back as [`Step::Refused`].
 #[inline]
 pub fn push<'s, const INPUTS: usize, const HISTORY: usize, const SCRATCH: usize>(
-    model: &Model<'_>,
+    model: &Model<'s>,
     state: &'s mut State<INPUTS, HISTORY, SCRATCH>,
     u: &[f32],
 ) -> Step<'s> {
@@ -118,7 +121,7 @@ pub fn push<'s, const INPUTS: usize, const HISTORY: usize, const SCRATCH: usize>
 /// [`push`], with the weights of `followed` if there are any. Three calls one after the other: each gives its stack back.
 #[inline]
 pub(crate) fn run<'s>(
-    model: &Model<'_>,
+    model: &Model<'s>,
     mut parts: Parts<'s>,
     u: &[f32],
     followed: &mut [Value],
@@ -127,7 +130,7 @@ pub(crate) fn run<'s>(
         Err(error) => Step::Refused(error),
         Ok(0) => {
             let outside = contract(model, &mut parts, followed);
-            report(parts, outside)
+            report(parts, outside, model.half_widths)
         }
         Ok(remaining) => Step::Warming { remaining },
     }
@@ -135,7 +138,7 @@ pub(crate) fn run<'s>(
 
 /// The outputs, and what there is to say about them.
 #[inline(never)]
-fn report(parts: Parts<'_>, outside: bool) -> Step<'_> {
+fn report<'s>(parts: Parts<'s>, outside: bool, half_widths: &'s [f32]) -> Step<'s> {
     let Parts { scratch, channels, progress, .. } = parts;
     let noticed = progress.noticed;
     let y = scratch.get(..progress.outputs).unwrap_or_default();
@@ -147,7 +150,7 @@ fn report(parts: Parts<'_>, outside: bool) -> Step<'_> {
         // Every output is looked at, for the same time whatever they are.
         overflow: y.iter().fold(false, |overflow, y| overflow | !y.is_finite()),
     };
-    Step::Ready(Output { y, flags, channels })
+    Step::Ready(Output { y, flags, channels, half_widths })
 }
 
 /// The ensemble's outputs for the newest sample, at the front of `scratch`, and whether a feature is out of its range.

@@ -106,7 +106,7 @@ impl<const VALUES: usize> Reweighter<VALUES> {
     /// [`push`](crate::push()), with the followed weights in place of the stored ones.
     pub fn push<'s, const INPUTS: usize, const HISTORY: usize, const SCRATCH: usize>(
         &mut self,
-        model: &Model<'_>,
+        model: &Model<'s>,
         state: &'s mut State<INPUTS, HISTORY, SCRATCH>,
         u: &[f32],
     ) -> Step<'s> {

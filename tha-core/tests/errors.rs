@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Dimensions, Flash, crc32, patched, random_spec};
-use tha_core::build::{BuildError, Core, ModelSpec};
+use tha_core::build::{BuildError, Core, Interval, ModelSpec};
 use tha_core::format::{FORMAT, HEADER_LEN};
 use tha_core::{Model, ParseError, RangePolicy};
 
@@ -85,8 +85,8 @@ fn lengths_and_header() {
     }
     let longer = [&good[..], &[0]].concat();
     assert_eq!(parse(&longer), Err(ParseError::TrailingBytes { expected: n, found: n + 1 }));
-    let newer = patched(&good, |bytes| bytes[4] = 3);
-    assert_eq!(parse(&newer), Err(ParseError::NewerFormat { found: 3, supported: FORMAT }));
+    let newer = patched(&good, |bytes| bytes[4] = 4);
+    assert_eq!(parse(&newer), Err(ParseError::NewerFormat { found: 4, supported: FORMAT }));
     assert!(parse(&newer).unwrap_err().to_string().starts_with("made by a newer format"));
     assert_eq!(
         parse(&patched(&good, |bytes| bytes[4] = 0)),
@@ -128,6 +128,35 @@ fn alignment_is_asked_for() {
         assert_eq!(error, ParseError::Unaligned);
         assert!(error.to_string().contains("include_model!"));
     }
+}
+
+#[test]
+fn intervals() {
+    let mut with = spec();
+    with.interval = Interval::from_residuals(0.5, [[0.5]]);
+    let good = with.to_bytes().unwrap();
+    assert_eq!((parse(&good), good[4]), (Ok(()), 3));
+    let bad = |value: f32| {
+        patched(&good, |bytes| {
+            let at = block(bytes) + 4 * HEAD;
+            set(bytes, at, value.to_bits());
+        })
+    };
+    assert_eq!(parse(&bad(-0.5)), Err(ParseError::Scaling { what: "output", channel: 0 }));
+    let error = parse(&bad(f32::INFINITY)).unwrap_err();
+    assert_eq!(error, ParseError::NonFinite { part: "interval", index: 0, word: HEAD });
+    // 1 000 000 millionths, of three bytes as the 500 000 in the file.
+    let certain = patched(&good, |bytes| {
+        let at = HEADER_LEN + 13;
+        bytes[at..at + 3].copy_from_slice(&[0xc0, 0x84, 0x3d]);
+    });
+    assert_eq!(parse(&certain), Err(ParseError::Metadata));
+    // A file that says format 2 has no such field, one that says 3 must have it.
+    let older = patched(&good, |bytes| bytes[4] = 2);
+    assert_eq!(parse(&older), Err(ParseError::MetadataTrailing { extra: 3 }));
+    assert_eq!(parse(&patched(&self::good(), |bytes| bytes[4] = 3)), Err(ParseError::Metadata));
+    with.interval = Interval::from_residuals(0.5, [[0.5], [0.5]]);
+    assert_eq!(with.to_bytes(), Err(BuildError::Interval { found: 2, outputs: 1 }));
 }
 
 #[test]

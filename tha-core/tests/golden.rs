@@ -5,7 +5,7 @@ mod common;
 
 use common::staged::staged;
 use common::{Flash, Room, crc32};
-use tha_core::build::{Core, Head, InputChannel, ModelSpec, OutputChannel, Provenance};
+use tha_core::build::{Core, Head, InputChannel, Interval, ModelSpec, OutputChannel, Provenance};
 use tha_core::{Model, NonFinitePolicy, RangePolicy, push};
 
 /// Two inputs, one output, M = 2, d = 2, one head on the second input with ranks 1, 2, 1.
@@ -19,6 +19,7 @@ fn small() -> ModelSpec {
         stage: Default::default(),
         range: RangePolicy::Clamp,
         non_finite: NonFinitePolicy::Refuse,
+        interval: None,
         heads: vec![Head::from_cores(
             vec![1],
             0.5,
@@ -189,6 +190,37 @@ fn the_small_file_in_format_2() {
     assert_eq!(crc32(&bytes).to_le_bytes(), [0x5e, 0x0d, 0x7d, 0xa9]);
     assert_eq!(small().to_bytes().unwrap(), bytes);
     assert_eq!(ModelSpec::from_bytes(&bytes).unwrap(), small());
+}
+
+/// With an interval it is a file of format 3: one number more in the description, one word per output in the block.
+#[test]
+fn the_small_file_in_format_3() {
+    let mut spec = small();
+    spec.interval = Interval::from_residuals(0.9, [(1..=19).map(|k| 0.25 * f64::from(k))]);
+    let two = small_2();
+    let mut bytes = two[..40].to_vec();
+    (bytes[4], bytes[8], bytes[16], bytes[20]) = (3, 214, 16, 36);
+    bytes.extend(&two[40..53]);
+    bytes.extend([0xa0, 0xf7, 0x36]); // 900 000 millionths
+    bytes.extend(&two[56..56 + 4 * 11]);
+    bytes.extend(4.5f32.to_le_bytes()); // the 18th of 19
+    bytes.extend(&two[56 + 4 * 11..]);
+    let checksum = crc32(&bytes).to_le_bytes();
+    bytes[12..16].copy_from_slice(&checksum);
+    assert_eq!(spec.to_bytes().unwrap(), bytes);
+    assert_eq!(ModelSpec::from_bytes(&bytes).unwrap(), spec);
+    assert_eq!(
+        std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/format3.tha")).unwrap(),
+        bytes
+    );
+
+    let flash = Flash::new(&bytes);
+    let model = Model::parse(flash.bytes()).unwrap();
+    assert_eq!((model.coverage(), model.half_widths()), (0.9, &[4.5][..]));
+    let mut state = Room::new(&model).unwrap();
+    push(&model, &mut state, &[0.0, 1.5]);
+    let output = push(&model, &mut state, &[0.0, 5.0]).output().unwrap();
+    assert_eq!((output.y, output.half_widths), (&[554.0][..], &[4.5][..]));
 }
 
 /// A file of format 2 with filters, features, maps and a linear part: it must parse, and give these outputs, for ever.

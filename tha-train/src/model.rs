@@ -9,10 +9,11 @@ use crate::metrics::Metrics;
 use crate::network::{Core, Network};
 use crate::reference::{Real, Reference, used};
 use crate::stage::{InputMap, OutputMap, Scaling};
-use nalgebra::DMatrix;
+use nalgebra::{DMatrix, DVectorView};
 use serde::Serialize;
 use std::ops::Range;
 use std::path::Path;
+pub use tha_core::build::Interval;
 use tha_core::build::{self, BuildError, Head, InputChannel, ModelSpec, OutputChannel, Provenance, Stage};
 use tha_core::{NonFinitePolicy, ParseError, RangePolicy};
 
@@ -112,6 +113,27 @@ impl Model {
     /// The contents of the file.
     pub fn spec(&self) -> &ModelSpec {
         &self.spec
+    }
+
+    /// How far measured outputs may be from those of the model, where that is known.
+    pub fn interval(&self) -> Option<&Interval> {
+        self.spec.interval.as_ref()
+    }
+
+    /// Says how far measured outputs may be: errors for rows that were neither fitted nor chosen by tell
+    /// ([`Interval::from_residuals`]).
+    pub fn set_interval(&mut self, interval: Option<Interval>) {
+        self.spec.interval = interval;
+    }
+
+    /// The part of the outputs at some rows that lies within the interval around the prediction, for each output.
+    pub fn measured_coverage(&self, truth: &DMatrix<f64>, prediction: &DMatrix<f64>) -> Option<Vec<f64>> {
+        let error = truth - prediction;
+        let part = |(column, width): (DVectorView<'_, f64>, &f32)| {
+            let inside = column.iter().filter(|error| error.abs() <= f64::from(*width)).count();
+            inside as f64 / column.len().max(1) as f64
+        };
+        self.interval().map(|interval| error.column_iter().zip(interval.half_widths()).map(part).collect())
     }
 
     /// The model as its file holds it.
@@ -413,6 +435,7 @@ impl Frame<'_> {
             stage: self.stage.clone(),
             range: self.range,
             non_finite: NonFinitePolicy::default(),
+            interval: None,
             heads: heads
                 .iter()
                 .zip(trains)

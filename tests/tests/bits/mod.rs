@@ -40,6 +40,7 @@ pub fn stream(bytes: &[u8], samples: &[Vec<f32>]) -> String {
                     // Which NaN it is, the arithmetic does not promise.
                     write!(text, " {:08x}", if y.is_nan() { 0x7fc0_0000 } else { y.to_bits() }).unwrap();
                 }
+                output.half_widths.iter().for_each(|w| write!(text, " {:08x}", w.to_bits()).unwrap());
                 text.push('\n');
             }
         }
@@ -71,6 +72,14 @@ int main(void)
                 b.value = y[j];
                 printf(" %08lx", (unsigned long)(y[j] != y[j] ? 0x7fc00000u : b.bits));
             }
+#ifdef MODEL_HALF_WIDTHS
+            for (j = 0; j < MODEL_OUTPUTS; j++) {
+                static const float half_widths[MODEL_OUTPUTS] = MODEL_HALF_WIDTHS;
+                union { float value; uint32_t bits; } b;
+                b.value = half_widths[j];
+                printf(" %08lx", (unsigned long)b.bits);
+            }
+#endif
         }
         printf("\n");
     }
@@ -107,6 +116,7 @@ fn main() {
                     print!(" {}", u32::from(c.below()) + 2 * u32::from(c.above()) + 4 * u32::from(c.held()));
                 }
                 output.y.iter().for_each(|y| print!(" {:08x}", y.to_bits()));
+                model::HALF_WIDTHS.iter().for_each(|w| print!(" {:08x}", w.to_bits()));
                 println!();
             }
         }

@@ -3,8 +3,8 @@
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use tha_core::build::{
-    Core, Feature, Filter, Head, InputChannel, ModelSpec, OutputChannel, Provenance, Resonator, Section,
-    Signal, Source,
+    Core, Feature, Filter, Head, InputChannel, Interval, ModelSpec, OutputChannel, Provenance, Resonator,
+    Section, Signal, Source,
 };
 use tha_core::{NonFinitePolicy, RangePolicy};
 
@@ -42,6 +42,7 @@ fn spec(p: usize, memory: usize, heads: &[(&[usize], &[usize])], seed: u64) -> M
         stage: Default::default(),
         range: if seed.is_multiple_of(2) { RangePolicy::Pass } else { RangePolicy::Clamp },
         non_finite: if seed % 3 == 2 { NonFinitePolicy::Refuse } else { NonFinitePolicy::Hold },
+        interval: Interval::from_residuals(0.9, vec![vec![0.1; 20]; outputs]).filter(|_| seed % 2 == 1),
         heads: heads.iter().map(|(inputs, ranks)| head(inputs, memory, ranks, &mut random)).collect(),
         provenance: Provenance { tool: "test */ \\".into(), ..Provenance::default() },
     }

@@ -32,6 +32,7 @@ pub fn spec([heads, inputs, p, memory, degree, rank]: Shape, random: &mut ChaCha
         stage: Default::default(),
         range: Default::default(),
         non_finite: Default::default(),
+        interval: None,
         heads: (0..heads).map(head).collect(),
         provenance: Provenance::default(),
     }

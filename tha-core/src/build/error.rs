@@ -68,6 +68,13 @@ pub enum BuildError {
         /// Outputs times features.
         expected: usize,
     },
+    /// The interval does not have one half-width for each output.
+    Interval {
+        /// Half-widths given.
+        found: usize,
+        /// Outputs of the model.
+        outputs: usize,
+    },
     /// The policy `extend` needs a linear part.
     NothingToExtend,
     /// A name contains a line feed, which separates names in the file.
@@ -102,6 +109,9 @@ impl Display for BuildError {
             }
             Self::Linear { found, expected } => {
                 write!(f, "the linear part has {found} coefficients; outputs and features make {expected}")
+            }
+            Self::Interval { found, outputs } => {
+                write!(f, "the interval has {found} half-widths for {outputs} outputs")
             }
             Self::NothingToExtend => {
                 write!(f, "the range policy is `extend`, and there is no linear part to go on with")

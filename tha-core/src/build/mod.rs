@@ -8,6 +8,7 @@
 //! The round trip is exact: `from_bytes(to_bytes(spec)) == spec`.
 
 mod error;
+mod interval;
 mod read;
 mod stage;
 mod write;
@@ -16,6 +17,7 @@ use alloc::{string::String, vec, vec::Vec};
 use core::ops::Range;
 
 pub use error::BuildError;
+pub use interval::Interval;
 pub use stage::{Feature, Filter, Resonator, Section, Signal, Source, Stage};
 
 use crate::format::{NonFinitePolicy, RangePolicy};
@@ -35,6 +37,8 @@ pub struct ModelSpec {
     pub range: RangePolicy,
     /// Policy for NaN and infinities.
     pub non_finite: NonFinitePolicy,
+    /// How far the measured outputs may be from those of the model.
+    pub interval: Option<Interval>,
     /// The ensemble.
     pub heads: Vec<Head>,
     /// Where the model comes from.

@@ -3,8 +3,8 @@
 use alloc::{string::ToString, vec, vec::Vec};
 
 use super::{
-    Core, Feature, Filter, Head, InputChannel, ModelSpec, OutputChannel, Provenance, Resonator, Section,
-    Signal, Source, Stage,
+    Core, Feature, Filter, Head, InputChannel, Interval, ModelSpec, OutputChannel, Provenance, Resonator,
+    Section, Signal, Source, Stage,
 };
 use crate::error::ParseError;
 use crate::head::HeadView;
@@ -46,6 +46,7 @@ impl ModelSpec {
             stage: Stage::read(model),
             range: model.range_policy(),
             non_finite: model.non_finite_policy(),
+            interval: Interval::read(model),
             heads: model.heads().map(|view| Head::read(&view)).collect(),
             provenance: Provenance {
                 tool: provenance.tool.to_string(),

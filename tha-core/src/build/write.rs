@@ -3,10 +3,10 @@
 use alloc::{string::String, vec, vec::Vec};
 
 use super::read::parse_copy;
-use super::{BuildError, Filter, Head, ModelSpec, Resonator, Signal, Source, Stage};
+use super::{BuildError, Filter, Head, Interval, ModelSpec, Resonator, Signal, Source, Stage};
 use crate::description::{About, Description};
 use crate::error::ParseError;
-use crate::format::{self, Capacities, FORMAT, HEADER_LEN, MAGIC, RangePolicy};
+use crate::format::{Capacities, HEADER_LEN, MAGIC, RangePolicy};
 use crate::head::{Layout, count_sums};
 use crate::kernel;
 use crate::model::Shape;
@@ -55,15 +55,17 @@ impl ModelSpec {
             outputs: fit::<u16>("outputs", shape.outputs, limit)?.into(),
             memory: fit::<u16>("samples of memory", shape.memory, limit)?.into(),
             heads: fit::<u16>("heads", shape.heads, limit)?.into(),
-            range: self.range,
-            non_finite: self.non_finite,
+            numbers: 0,
+            degree: 0,
+            range: self.range as u32,
+            non_finite: self.non_finite as u32,
             runs: size("runs of sections", runs.len())?.into(),
             features: size("features", features)?.into(),
             mapped: size("features", mapped.len())?.into(),
-            linear: !self.stage.linear.is_empty(),
+            linear: (!self.stage.linear.is_empty()).into(),
             settled: samples(self.stage.settled)?,
             felt: samples(self.stage.felt)?,
-            degree: None,
+            coverage: self.interval.as_ref().map_or(0, Interval::millionths),
         };
 
         let mut block = Vec::new();
@@ -73,6 +75,11 @@ impl ModelSpec {
         for channel in &self.outputs {
             block.extend([channel.offset, channel.scale, channel.residual].map(f32::to_bits));
         }
+        let half_widths = self.interval.as_ref().map_or(&[][..], Interval::half_widths);
+        if self.interval.is_some() && half_widths.len() != shape.outputs {
+            return Err(BuildError::Interval { found: half_widths.len(), outputs: shape.outputs });
+        }
+        block.extend(half_widths.iter().map(|width| width.to_bits()));
         block.extend(bytemuck::cast_slice::<Run, u32>(&runs));
         block.extend(bytemuck::cast_slice::<FeatureRecord, u32>(&records));
         for feature in mapped {
@@ -93,7 +100,10 @@ impl ModelSpec {
             ..stage::Stage::default()
         };
         let capacities = needs.capacities(&shape, &tables, Layout::Two).ok_or_else(overflow)?;
-        let bytes = assemble(&encode(&description.fields())?, &block, &self.about()?, &capacities)?;
+        let (format, fields) = description.fields();
+        // One after the other, without a length in front.
+        let fields: Result<Vec<_>, _> = fields.map(|field| encode(&field)).collect();
+        let bytes = assemble(format, &fields?.concat(), &block, &self.about()?, &capacities)?;
         parse_copy(&bytes, |_| ()).map_err(BuildError::Refused)?;
         Ok(bytes)
     }
@@ -294,6 +304,7 @@ impl Stage {
 
 /// Header, description, padding, block, about.
 fn assemble(
+    format: u16,
     description: &[u8],
     block: &[u32],
     about: &[u8],
@@ -304,7 +315,7 @@ fn assemble(
     let limit = u32::MAX as usize;
     let mut bytes = Vec::with_capacity(length);
     bytes.extend(MAGIC);
-    bytes.extend(FORMAT.to_le_bytes());
+    bytes.extend(format.to_le_bytes());
     bytes.extend((HEADER_LEN as u16).to_le_bytes());
     for (what, number) in [
         ("bytes of file", length),
@@ -324,7 +335,7 @@ fn assemble(
         bytes.extend(word.to_le_bytes());
     }
     bytes.extend(about);
-    let checksum = format::checksum(&bytes).to_le_bytes();
+    let checksum = crate::format::checksum(&bytes).to_le_bytes();
     if let Some(place) = bytes.get_mut(12..16) {
         place.copy_from_slice(&checksum);
     }

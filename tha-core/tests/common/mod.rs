@@ -5,7 +5,7 @@ pub mod staged;
 
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use tha_core::build::{Core, Head, InputChannel, ModelSpec, OutputChannel, Provenance};
+use tha_core::build::{Core, Head, InputChannel, Interval, ModelSpec, OutputChannel, Provenance};
 use tha_core::{NonFinitePolicy, RangePolicy};
 
 /// Room for every model in these tests.
@@ -70,6 +70,8 @@ pub fn random_spec(seed: u64, size: Dimensions) -> ModelSpec {
         stage: Default::default(),
         range: RangePolicy::Pass,
         non_finite: NonFinitePolicy::Hold,
+        // Files of both formats.
+        interval: Interval::from_residuals(0.9, vec![vec![0.5; 20]; size.outputs]).filter(|_| seed % 4 == 2),
         heads,
         provenance: Provenance { tool: "test".into(), seed, data_hash: !seed, note: String::new() },
     }

@@ -107,6 +107,7 @@ pub fn staged(seed: u64, inputs: usize, outputs: usize, memory: usize) -> ModelS
         stage,
         range,
         non_finite: NonFinitePolicy::Hold,
+        interval: None,
         heads,
         provenance: Provenance::default(),
     }

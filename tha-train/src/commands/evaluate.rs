@@ -33,10 +33,14 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let out_of_range = model.out_of_range(&data);
     let warnings = [data.warnings(), out_of_range_in_words(&data.origin, &out_of_range)].concat();
     let status = Status::new(args.speech, warnings);
-    let metrics = model.evaluate(&data);
+    let rows = data.scored_rows(model.spec().settled());
+    let (truth, prediction) = (data.outputs_at(&rows), model.predict(&data, &rows));
+    let metrics = Metrics::new(&model.output_names(), &truth, &prediction);
+    let coverage = model.interval().zip(model.measured_coverage(&truth, &prediction));
+    let coverage = coverage.map(|(interval, measured)| Coverage { nominal: interval.coverage(), measured });
     status.done();
-    let report = Report { metrics: &metrics, out_of_range: &out_of_range };
-    result(args.speech.json, &report, || words(&metrics));
+    let report = Report { metrics: &metrics, out_of_range: &out_of_range, coverage };
+    result(args.speech.json, &report, || words(&metrics, report.coverage.as_ref()));
     Ok(())
 }
 
@@ -46,21 +50,36 @@ struct Report<'a> {
     #[serde(flatten)]
     metrics: &'a Metrics,
     out_of_range: &'a [OutOfRange],
+    /// Of the intervals; none where the model has none.
+    coverage: Option<Coverage>,
 }
 
-fn words(metrics: &Metrics) -> String {
-    let row = |name: &str, figures: [f64; 4]| [vec![name.to_owned()], figures.map(figure).to_vec()].concat();
+/// How often the outputs lie within their intervals: what the model says, and what was found for each output.
+#[derive(Serialize)]
+struct Coverage {
+    nominal: f64,
+    measured: Vec<f64>,
+}
+
+fn words(metrics: &Metrics, coverage: Option<&Coverage>) -> String {
+    let row = |name: &str, figures: [f64; 4], coverage: Option<f64>| {
+        let all = figures.into_iter().chain(coverage).map(figure);
+        std::iter::once(name.to_owned()).chain(all).collect::<Vec<_>>()
+    };
     let mut rows = Vec::new();
-    for o in &metrics.outputs {
-        rows.push(row(&o.name, [o.relative_residual, o.rmse, o.nrmse, o.r2]));
+    for (j, o) in metrics.outputs.iter().enumerate() {
+        let measured = coverage.map(|coverage| coverage.measured[j]);
+        rows.push(row(&o.name, [o.relative_residual, o.rmse, o.nrmse, o.r2], measured));
     }
-    rows.push(row("total", [metrics.relative_residual, metrics.rmse, metrics.nrmse, metrics.r2]));
+    let mean = coverage
+        .map(|coverage| coverage.measured.iter().sum::<f64>() / coverage.measured.len().max(1) as f64);
+    rows.push(row("total", [metrics.relative_residual, metrics.rmse, metrics.nrmse, metrics.r2], mean));
+    let mut head = "output, relative residual, RMSE, NRMSE, R2".to_owned();
+    if let Some(coverage) = coverage {
+        head += &format!(", within {} %", 100.0 * coverage.nominal);
+    }
     let left_out = metrics.left_out().map_or_else(String::new, |text| text + "\n");
-    format!(
-        "{}{left_out}{} samples scored",
-        table("output, relative residual, RMSE, NRMSE, R2", &rows),
-        metrics.samples
-    )
+    format!("{}{left_out}{} samples scored", table(&head, &rows), metrics.samples)
 }
 
 /// Names in a warning.

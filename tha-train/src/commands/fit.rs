@@ -116,6 +116,10 @@ pub(super) struct Args {
     /// a linear part goes on.
     #[arg(long, default_value = "pass", value_parser = choice(&RANGES))]
     range: RangePolicy,
+    /// The part of new measured outputs that the intervals of `predict --interval` and of the device are to hold; their half-widths are
+    /// quantiles of the errors on validation samples and go into the model.
+    #[arg(long, value_name = "C", default_value_t = FitParams::COVERAGE)]
+    pub coverage: f64,
     /// Seed of everything.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
@@ -222,6 +226,7 @@ impl Args {
             .validation(self.validation.meant(None))
             .refit(!self.no_refit)
             .range(self.range)
+            .coverage(self.coverage)
             .seed(self.seed)
             .heads(self.heads)
             .subset_size(self.subset_size)

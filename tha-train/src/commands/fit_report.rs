@@ -11,7 +11,7 @@ use tha_train::ensemble::Summary;
 use tha_train::fit::{HeadReport, Outcome};
 use tha_train::host;
 use tha_train::metrics::Metrics;
-use tha_train::model::OutOfRange;
+use tha_train::model::{Interval, OutOfRange};
 use tha_train::report::{self, Convergence};
 
 /// The page of a finished fit.
@@ -60,6 +60,9 @@ pub(super) struct Report<'a> {
     /// Of the first head.
     gamma: Option<f64>,
     range_policy: &'static str,
+    /// Of the intervals around the outputs; none where too few samples were held out to tell.
+    coverage: Option<f64>,
+    half_widths: Option<&'a [f32]>,
     parameters: usize,
     flash_bytes: usize,
     macs_per_sample: usize,
@@ -93,6 +96,8 @@ impl<'a> Report<'a> {
             maps: args.pieces(),
             gamma: outcome.heads.first().map(|head| head.gamma),
             range_policy: args.range_name(),
+            coverage: outcome.model.interval().map(Interval::coverage),
+            half_widths: outcome.model.interval().map(Interval::half_widths),
             parameters: outcome.model.parameters(),
             flash_bytes,
             macs_per_sample: outcome.model.macs(),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::PathBuf;
 use tha_cli::{Speech, count, figure, result, table};
-use tha_core::build::{Filter, Head, ModelSpec};
+use tha_core::build::{Filter, Head, Interval, ModelSpec, OutputChannel};
 use tha_core::{Capacities, NonFinitePolicy, RangePolicy};
 use tha_train::model::Model;
 
@@ -61,11 +61,11 @@ fn object(model: &Model, bytes: &[u8], rate: Option<f64>) -> Value {
         .iter()
         .map(|c| json!({ "name": c.name, "offset": c.offset, "gain": c.gain, "low": c.low, "high": c.high }))
         .collect();
-    let outputs: Vec<Value> = spec
-        .outputs
-        .iter()
-        .map(|c| json!({ "name": c.name, "offset": c.offset, "scale": c.scale, "residual": c.residual }))
-        .collect();
+    let output = |(k, c): (usize, &OutputChannel)| {
+        json!({ "name": c.name, "offset": c.offset, "scale": c.scale, "residual": c.residual,
+            "half_width": half_width(spec, k) })
+    };
+    let outputs: Vec<Value> = spec.outputs.iter().enumerate().map(output).collect();
     let heads: Vec<Value> = spec
         .heads
         .iter()
@@ -83,6 +83,7 @@ fn object(model: &Model, bytes: &[u8], rate: Option<f64>) -> Value {
         "degree": spec.degree(),
         "range": range,
         "non_finite": non_finite,
+        "interval_coverage": spec.interval.as_ref().map(Interval::coverage),
         "heads": heads,
         "parameters": model.parameters(),
         "flash_bytes": bytes.len(),
@@ -112,6 +113,11 @@ fn filters(spec: &ModelSpec) -> (Vec<f64>, Vec<[f32; 2]>) {
     averages.dedup();
     poles.dedup();
     (averages, poles)
+}
+
+/// Half the width of the interval around an output, where there is one.
+fn half_width(spec: &ModelSpec, output: usize) -> Option<f32> {
+    spec.interval.as_ref().and_then(|interval| interval.half_widths().get(output).copied())
 }
 
 /// Names of the outputs that a head serves.
@@ -195,8 +201,16 @@ fn words(model: &Model, bytes: &[u8], rate: Option<f64>) -> String {
     };
     let rows: Vec<_> = spec.inputs.iter().map(|c| row(&c.name, &[c.low, c.high, c.offset, c.gain])).collect();
     text += &table("input, low, high, offset, gain", &rows);
-    let rows: Vec<_> = spec.outputs.iter().map(|c| row(&c.name, &[c.offset, c.scale, c.residual])).collect();
-    let _ = write!(text, "\n{}", table("output, offset, scale, residual", &rows));
+    let mut head = "output, offset, scale, residual".to_owned();
+    if let Some(interval) = &spec.interval {
+        let _ = write!(head, ", half-width of {} %", 100.0 * interval.coverage());
+    }
+    let output = |(k, c): (usize, &OutputChannel)| {
+        let figures = [c.offset, c.scale, c.residual].into_iter().chain(half_width(spec, k));
+        row(&c.name, &figures.collect::<Vec<_>>())
+    };
+    let rows: Vec<_> = spec.outputs.iter().enumerate().map(output).collect();
+    let _ = write!(text, "\n{}", table(&head, &rows));
     let mut rows = Vec::new();
     for (k, head) in spec.heads.iter().enumerate() {
         let names: Vec<&str> = head.inputs.iter().map(|&i| spec.inputs[i].name.as_str()).collect();

@@ -7,15 +7,17 @@ use serde_json::json;
 use std::path::PathBuf;
 use tha_cli::{DataArgs, Replace, Speech, Status, interrupt, summary};
 use tha_train::data::write_csv;
-use tha_train::model::Model;
+use tha_train::model::{Interval, Model};
 use tha_train::output::{self, Kind, Staging};
 
 /// Predict the outputs for recorded inputs.
 ///
 /// Columns are matched by the model's channel names. The result has one line per sample and a column yhat_NAME per
-/// output; the first M-1 lines of a record are empty.
+/// output; the first M-1 lines of a record are empty. --interval adds ylow_NAME and yhigh_NAME, between which the measured output
+/// lies as often as the coverage of the model says.
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Example:\n  tha-train predict model.tha data/test.csv --out prediction.csv")]
+#[command(after_help = "Examples:\n  tha-train predict model.tha data/test.csv --out prediction.csv\n  \
+                  tha-train predict model.tha data/test.csv --out prediction.csv --interval")]
 pub(super) struct Args {
     /// Model file.
     #[arg(value_name = "MODEL")]
@@ -25,6 +27,9 @@ pub(super) struct Args {
     /// Where the prediction goes; - is standard output, with the summary on standard error.
     #[arg(long, value_name = "PRED.csv")]
     out: PathBuf,
+    /// Write the ends of the intervals of the model too.
+    #[arg(long)]
+    interval: bool,
     #[command(flatten)]
     replace: Replace,
     #[command(flatten)]
@@ -39,6 +44,14 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let files = args.data.files().chain([args.model.as_path()]);
     output::check(&args.out, Kind::Prediction, args.replace.force, files)?;
     let model = Model::read(&args.model)?;
+    let interval = model.interval().filter(|_| args.interval);
+    if args.interval && interval.is_none() {
+        return Err(CliError::Usage(format!(
+            "--interval: {} has no intervals; fit it again with at least C / (1 - C) validation samples for the coverage C \
+             (`--val`, `--val-fraction`, `--folds`, `--coverage`)",
+            args.model.display()
+        )));
+    }
     let data = read(&args.data, &model.columns(false))?;
     data.check_memory(model.spec().settled())?;
     let out_of_range = model.out_of_range(&data);
@@ -52,9 +65,16 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         rows.iter().zip(prediction.column(j).iter()).for_each(|(&row, &value)| column[row] = value);
         column
     };
-    let columns: Vec<Vec<f64>> = (0..prediction.ncols()).map(column).collect();
+    let mut columns: Vec<Vec<f64>> = (0..prediction.ncols()).map(column).collect();
+    let outputs = model.output_names();
+    let mut names: Vec<String> = outputs.iter().map(|name| format!("yhat_{name}")).collect();
+    for (j, &width) in interval.iter().flat_map(|interval| interval.half_widths()).enumerate() {
+        for (prefix, width) in [("ylow", -f64::from(width)), ("yhigh", f64::from(width))] {
+            names.push(format!("{prefix}_{}", outputs[j]));
+            columns.push(columns[j].iter().map(|value| value + width).collect());
+        }
+    }
     let columns: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
-    let names: Vec<String> = model.output_names().iter().map(|name| format!("yhat_{name}")).collect();
 
     let stop_when_asked = || match interrupt::requested() {
         true => Err(std::io::ErrorKind::Interrupted.into()),
@@ -72,6 +92,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         "columns": names,
         "samples": data.len(),
         "predicted": rows.len(),
+        "coverage": interval.map(Interval::coverage),
         "out_of_range": out_of_range,
     });
     summary(speech, &object, || format!("{out}: {} of {} samples predicted", rows.len(), data.len()));

@@ -5,7 +5,7 @@
 
 use super::SourceFile;
 use super::names::{c_literal, comment};
-use tha_core::build::{Feature, Filter, Head, ModelSpec, Section, Signal, Source, Stage};
+use tha_core::build::{Feature, Filter, Head, Interval, ModelSpec, Section, Signal, Source, Stage};
 use tha_core::{NonFinitePolicy, RangePolicy};
 
 /// Sums that the C code adds up side by side.
@@ -91,6 +91,10 @@ pub fn c(name: &str, spec: &ModelSpec) -> [SourceFile; 2] {
         ("listed", listed.to_string()),
         ("plain", plain.to_string()),
         ("tool", comment(&spec.provenance.tool)),
+        (
+            "interval",
+            spec.interval.as_ref().map_or_else(String::new, |interval| interval_lines(name, interval)),
+        ),
         ("input_names", names(spec.inputs.iter().map(|channel| channel.name.as_str()).collect())),
         ("output_names", names(spec.outputs.iter().map(|channel| channel.name.as_str()).collect())),
         ("state_bytes", state_bytes.to_string()),
@@ -123,6 +127,19 @@ pub fn c(name: &str, spec: &ModelSpec) -> [SourceFile; 2] {
         text: fill(template, &words),
     };
     [file("h", include_str!("runtime.h")), file("c", include_str!("runtime.c"))]
+}
+
+/// What the header says of the intervals.
+fn interval_lines(name: &str, interval: &Interval) -> String {
+    let widths: Vec<String> = interval.half_widths().iter().map(|&width| hex(width)).collect();
+    format!(
+        "\n/* A measured output lies within its half-width of y[j] as often as {prefix}_COVERAGE says:\n \
+         * static const float half_widths[{prefix}_OUTPUTS] = {prefix}_HALF_WIDTHS; */\n\
+         #define {prefix}_COVERAGE {}f\n#define {prefix}_HALF_WIDTHS {{{}}}\n",
+        interval.coverage(),
+        widths.join(", "),
+        prefix = name.to_uppercase(),
+    )
 }
 
 /// Where the values of every section begin, behind the window, and where they end: one of an average, five of a resonator.

@@ -29,7 +29,7 @@ extern "C" {
 /* Names of the channels in UTF-8: static const char *const names[@NAME@_INPUTS] = @NAME@_INPUT_NAMES; */
 #define @NAME@_INPUT_NAMES {@input_names@}
 #define @NAME@_OUTPUT_NAMES {@output_names@}
-
+@interval@
 /* What @name@_push returns; a positive number says how many samples are missing before there are outputs. */
 #define @NAME@_READY 0
 #define @NAME@_REFUSED (-1)

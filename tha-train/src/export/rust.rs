@@ -4,7 +4,7 @@ use super::SourceFile;
 use super::names::{comment, rust_literal};
 use std::fmt::Write;
 use tha_core::Capacities;
-use tha_core::build::ModelSpec;
+use tha_core::build::{Interval, ModelSpec};
 
 /// Bytes in a line of source.
 const LINE: usize = 24;
@@ -35,6 +35,7 @@ pub fn rust(name: &str, spec: &ModelSpec, file: &[u8]) -> SourceFile {
          pub const INPUT_NAMES: [&str; INPUTS] = [{input_names}];\n\
          /// Names of the outputs.\n\
          pub const OUTPUT_NAMES: [&str; OUTPUTS] = [{output_names}];\n\
+         {interval}\
          \n\
          /// A state with the capacities of this model.\n\
          pub type ModelState = tha_core::State<INPUTS, HISTORY, SCRATCH>;\n\
@@ -57,6 +58,7 @@ pub fn rust(name: &str, spec: &ModelSpec, file: &[u8]) -> SourceFile {
         tool = comment(&spec.provenance.tool),
         input_names = names(spec.inputs.iter().map(|channel| channel.name.as_str()).collect()),
         output_names = names(spec.outputs.iter().map(|channel| channel.name.as_str()).collect()),
+        interval = spec.interval.as_ref().map_or_else(String::new, interval_lines),
         length = file.len(),
     );
     for line in file.chunks(LINE) {
@@ -68,4 +70,17 @@ pub fn rust(name: &str, spec: &ModelSpec, file: &[u8]) -> SourceFile {
     }
     text.push_str("]);\n");
     SourceFile { name: format!("{name}.rs"), text }
+}
+
+/// The intervals, which `push` gives with the outputs, as constants.
+fn interval_lines(interval: &Interval) -> String {
+    let widths: Vec<String> = interval.half_widths().iter().map(|width| format!("{width:?}")).collect();
+    format!(
+        "/// How often a measured output lies within its half-width of the model's.\n\
+         pub const COVERAGE: f32 = {:?};\n\
+         /// Half the width of the interval around each output.\n\
+         pub const HALF_WIDTHS: [f32; OUTPUTS] = [{}];\n",
+        interval.coverage(),
+        widths.join(", ")
+    )
 }

@@ -6,12 +6,12 @@
 //! | [`Validation::Data`] | blocks of the data | the other data | fitted to all rows of the data |
 //! | [`Validation::Folds`] | blocks of the data | each fold, by a choice and a fit on the other folds alone | fitted to all rows |
 //!
-//! Every error is computed by [`Model::evaluate_at`], which obeys the model's own range policy.
+//! Every error is computed by [`Model::predict`], which obeys the model's own range policy; those on validation rows give the intervals too.
 
 use super::{FitError, HeadReport, Outcome, ValidFitParams, Validation};
 use crate::data::{Dataset, Split};
 use crate::metrics::Metrics;
-use crate::model::{Frame, HeadPart, Model};
+use crate::model::{Frame, HeadPart, Interval, Model};
 use crate::solve::Fit;
 use crate::stage::{Basis, Stage, Staged};
 use nalgebra::DMatrix;
@@ -135,13 +135,17 @@ pub(crate) fn fit<P: Procedure>(
     let settled = options.settled();
     let all = data.scored_rows(settled);
     let plain = |choice: &Choice| choice.model(data, options, &[], String::new());
-    let (choice, extra, validation, residuals) = match options.validation {
+    // The figures of a prediction, and its errors.
+    let judged = |truth: DMatrix<f64>, prediction: DMatrix<f64>| {
+        (Metrics::new(&data.outputs, &truth, &prediction), truth - prediction)
+    };
+    let (choice, extra, (validation, errors), residuals) = match options.validation {
         Validation::End(fraction) => {
             let Split { train, validation: held } = Split::by_end(data, &all, fraction)?;
             let (mut choice, mut extra) = procedure.choose(train)?;
-            let validation = plain(&choice).evaluate_at(data, &held);
+            let validation = judged(data.outputs_at(&held), plain(&choice).predict(data, &held));
             let samples = choice.stage.clone().rows(data, held);
-            let residuals = choice.residuals(&samples, validation.relative_residual);
+            let residuals = choice.residuals(&samples, validation.0.relative_residual);
             if options.refit {
                 if procedure.chooses_again(&choice) {
                     (choice, extra) = procedure.choose(all)?;
@@ -154,9 +158,10 @@ pub(crate) fn fit<P: Procedure>(
         Validation::Data(other) => {
             other.check_memory(settled)?;
             let (choice, extra) = procedure.choose(all)?;
-            let validation = plain(&choice).evaluate(other);
-            let samples = choice.stage.clone().rows(other, other.scored_rows(settled));
-            let residuals = choice.residuals(&samples, validation.relative_residual);
+            let held = other.scored_rows(settled);
+            let validation = judged(other.outputs_at(&held), plain(&choice).predict(other, &held));
+            let samples = choice.stage.clone().rows(other, held);
+            let residuals = choice.residuals(&samples, validation.0.relative_residual);
             (choice, extra, validation, Some(residuals))
         }
         Validation::Folds(count) => {
@@ -168,14 +173,18 @@ pub(crate) fn fit<P: Procedure>(
                 prediction.rows_mut(next, block.nrows()).copy_from(&block);
                 next += block.nrows();
             }
-            let validation = Metrics::new(&data.outputs, &data.outputs_at(&all), &prediction);
+            let validation = judged(data.outputs_at(&all), prediction);
             let (choice, extra) = procedure.choose(all)?;
             (choice, extra, validation, None)
         }
     };
     let residual: Vec<f64> = validation.outputs.iter().map(|output| output.rmse).collect();
     let note = procedure.note(&choice, &validation);
-    let model = choice.model(data, options, &residual, note);
+    let mut model = choice.model(data, options, &residual, note);
+    model.set_interval(Interval::from_residuals(
+        options.coverage,
+        errors.column_iter().map(|column| column.iter().copied().collect::<Vec<f64>>()),
+    ));
     let train = model.evaluate_at(data, &choice.rows);
     let report = |(k, head): (usize, &ChosenHead)| HeadReport {
         inputs: head.inputs.iter().map(|&c| data.inputs[c].clone()).collect(),

@@ -27,6 +27,7 @@ use tha_core::RangePolicy;
 /// | `validation` | the last 0.2 of each record | a part between 0 and 1, other data, or 2 to 1000 folds |
 /// | `refit` | true | |
 /// | `range` | pass | pass, clamp, extend |
+/// | `coverage` | 0.9 | 0.01 to 0.999 |
 /// | `seed` | 0 | |
 ///
 /// With `heads` or `subsets` the model is an ensemble, else one head on all inputs:
@@ -65,6 +66,7 @@ pub struct FitParams<'a> {
     validation: Validation<'a>,
     refit: bool,
     range: RangePolicy,
+    coverage: f64,
     heads: Option<usize>,
     subset_size: Option<usize>,
     subsets: Option<Strategy>,
@@ -78,6 +80,8 @@ pub struct FitParams<'a> {
 const MEMORY_LIMIT: usize = u16::MAX as usize;
 /// Far beyond what pays; catches a slip of the finger.
 const FOLD_LIMIT: usize = 1000;
+/// Coverages that some held-out rows can tell.
+const COVERAGES: std::ops::RangeInclusive<f64> = 0.01..=0.999;
 /// Inputs of a head where nobody says.
 const SUBSET_SIZE: usize = 4;
 
@@ -107,6 +111,8 @@ impl<'a> FitParams<'a> {
     pub const DEGREE: usize = 3;
     /// Largest rank by default.
     pub const MAX_RANK: usize = 4;
+    /// Coverage of the intervals by default.
+    pub const COVERAGE: f64 = 0.9;
 
     /// The defaults.
     pub fn new() -> Self {
@@ -119,6 +125,7 @@ impl<'a> FitParams<'a> {
             restarts: None,
             validation: Validation::default(),
             range: RangePolicy::Pass,
+            coverage: Self::COVERAGE,
             heads: None,
             subset_size: None,
             subsets: None,
@@ -158,6 +165,8 @@ impl<'a> FitParams<'a> {
         = refit: bool;
         /// What the model does with inputs outside their training range.
         = range: RangePolicy;
+        /// The part of new measured outputs that the intervals of the model are to hold.
+        = coverage: f64;
         /// Heads of an ensemble.
         = heads: impl Into<Option<usize>>;
         /// Inputs of each head; with [`Strategy::PerOutput`], at most.
@@ -220,6 +229,10 @@ impl<'a> FitParams<'a> {
                 "`decay` is a prior over lags; leave it out, or use `memory` without `basis` and `maps`";
             return Err(FitError::Combination(reason.into()));
         }
+        if !(COVERAGES.contains(&self.coverage)) {
+            let (least, most) = (COVERAGES.start(), COVERAGES.end());
+            return refuse("coverage", self.coverage.to_string(), format!("{least} to {most}"));
+        }
         let lonely = [
             ("subset_size", self.subset_size.is_some()),
             ("combine", self.combine.is_some()),
@@ -258,8 +271,8 @@ impl<'a> FitParams<'a> {
                 budget_macs: self.budget_macs,
             }
         });
-        let Self { basis, maps, validation, refit, range, .. } = self;
-        let valid = ValidFitParams { basis, maps, solve, validation, refit, range, ensemble };
+        let Self { basis, maps, validation, refit, range, coverage, .. } = self;
+        let valid = ValidFitParams { basis, maps, solve, validation, refit, range, coverage, ensemble };
         valid.check(data)?;
         Ok(valid)
     }

@@ -20,6 +20,8 @@ pub struct ValidFitParams<'a> {
     pub(crate) validation: Validation<'a>,
     pub(crate) refit: bool,
     pub(crate) range: RangePolicy,
+    /// Of the intervals around the outputs.
+    pub(crate) coverage: f64,
     /// `None` for the full model.
     pub(crate) ensemble: Option<EnsembleParams>,
 }

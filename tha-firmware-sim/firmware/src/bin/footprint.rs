@@ -29,7 +29,7 @@ pub extern "C" fn _start() -> ! {
             match push(&model, state, black_box(&[0.0; 8])) {
                 Step::Warming { .. } => {}
                 Step::Ready(output) => {
-                    black_box((output.y, output.flags.any()));
+                    black_box((output.y, output.half_widths, output.flags.any()));
                 }
                 Step::Refused(_) => break,
             }

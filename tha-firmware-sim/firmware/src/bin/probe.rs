@@ -43,7 +43,7 @@ pub extern "C" fn _start() -> ! {
                     black_box(remaining);
                 }
                 Step::Ready(output) => {
-                    black_box(output.y);
+                    black_box((output.y, output.half_widths));
                     black_box(output.channels);
                     black_box(output.flags.any());
                 }
@@ -55,6 +55,7 @@ pub extern "C" fn _start() -> ! {
                 black_box((
                     monitor.rmse(black_box(0)),
                     monitor.nrmse(black_box(0)),
+                    monitor.half_width(black_box(0)),
                     weights.weights().sum::<f32>(),
                 ));
             }
