@@ -1,8 +1,10 @@
-//! The automatic fit on recordings: `cargo bench -p tha-train --bench auto -- DIR [--minutes T] [--verbose] [NAME ...]`, DIR holding
-//! NAME/train.csv and NAME/test.csv. The test file is read once, at the end, for the last column.
+//! The automatic fit on recordings: `cargo bench -p tha-train --bench auto -- DIR [--minutes T] [--budget-flash B] [--verbose]
+//! [--without maps|filters|gamma|records|ensembles|steps|short-fits] [NAME ...]`, DIR holding NAME/train.csv and NAME/test.csv. The test
+//! file is read once, at the end, for the last column.
 
 use std::path::Path;
 use std::time::Instant;
+use tha_train::auto::Part;
 use tha_train::data::{Columns, Dataset, Source};
 use tha_train::{AutoParams, Event, Progress};
 
@@ -24,13 +26,24 @@ fn read(path: &Path) -> Dataset {
 fn main() {
     let mut minutes = 3.0;
     let (mut verbose, mut single) = (false, false);
+    let (mut flash, mut without) = (AutoParams::BUDGET_FLASH, None);
     let (mut folder, mut names) = (None, Vec::new());
     let mut args = std::env::args().skip(1).filter(|arg| arg != "--bench");
     while let Some(arg) = args.next() {
         match arg.as_str() {
             "--minutes" => minutes = args.next().and_then(|text| text.parse().ok()).expect("minutes"),
             "--verbose" => verbose = true,
-            "--single" => single = true,
+            "--budget-flash" => flash = args.next().and_then(|text| text.parse().ok()).expect("bytes"),
+            "--without" => match args.next().expect("a part").as_str() {
+                "ensembles" => single = true,
+                "maps" => without = Some(Part::Maps),
+                "filters" => without = Some(Part::Filters),
+                "gamma" => without = Some(Part::Gamma),
+                "records" => without = Some(Part::Records),
+                "steps" => without = Some(Part::Steps),
+                "short-fits" => without = Some(Part::ShortFits),
+                other => panic!("nothing is known of '{other}'"),
+            },
             _ if folder.is_none() => folder = Some(arg),
             _ => names.push(arg),
         }
@@ -50,7 +63,7 @@ fn main() {
     for name in names {
         let start = Instant::now();
         let train = read(&folder.join(&name).join("train.csv"));
-        let params = AutoParams::new().minutes(minutes).single(single);
+        let params = AutoParams::new().minutes(minutes).single(single).budget_flash(flash).without(without);
         let made = params.fit(&train, &Watch(verbose, start)).expect("a fit");
         let seconds = start.elapsed().as_secs_f64();
         if verbose {

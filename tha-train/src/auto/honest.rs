@@ -4,6 +4,7 @@ use super::blend::{Blend, Way, blend, mean_and_error};
 use super::trial::{Ground, Trial};
 use crate::metrics::Metrics;
 use nalgebra::DMatrix;
+use tha_core::build::Interval;
 
 /// An error on blocks of which none took part in the choice that it judges.
 #[derive(Clone, Debug)]
@@ -16,6 +17,8 @@ pub struct Honest {
     pub standard_error: f64,
     /// The same by block.
     pub blocks: Vec<f64>,
+    /// Measured less predicted, for each output.
+    pub(super) errors: Vec<Vec<f64>>,
 }
 
 impl Honest {
@@ -66,8 +69,15 @@ impl Honest {
         let without = |k: usize| error(&(0..n).filter(|&t| ground.blocks[t] != k).collect::<Vec<_>>());
         let standard_error = jackknife(&(0..ground.count).map(without).collect::<Vec<_>>());
         ground.scaling.restore(&mut prediction);
-        let metrics = Metrics::new(&ground.data.outputs, &ground.data.outputs_at(&ground.rows), &prediction);
-        Some(Self { metrics, error: total, standard_error, blocks })
+        let measured = ground.data.outputs_at(&ground.rows);
+        let metrics = Metrics::new(&ground.data.outputs, &measured, &prediction);
+        let errors = (measured - prediction).column_iter().map(|of| of.iter().copied().collect()).collect();
+        Some(Self { metrics, error: total, standard_error, blocks, errors })
+    }
+
+    /// Intervals that hold so many of the outputs that were not seen.
+    pub(super) fn interval(&self, coverage: f64) -> Option<Interval> {
+        Interval::from_residuals(coverage, self.errors.iter().map(|of_output| of_output.iter().copied()))
     }
 }
 

@@ -18,6 +18,7 @@ mod odd;
 mod polynomial;
 mod search;
 mod setting;
+mod surrogate;
 #[cfg(test)]
 mod tests;
 mod trial;
@@ -32,7 +33,7 @@ pub use tuning::{Candidate, Tuning};
 use crate::checkpoint::{self, Checkpoint};
 use crate::data::{DataError, Dataset};
 use crate::fit::FitParams;
-use crate::fit::{FitError, Validation, setters};
+use crate::fit::{FitError, Validation, check_coverage, setters};
 use crate::metrics::Metrics;
 use crate::model::Model;
 use crate::progress::{Event, Progress, Silent};
@@ -43,6 +44,8 @@ use search::{Effort, Search};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+#[doc(hidden)]
+pub use trial::Part;
 use trial::{Ground, Trial};
 
 /// Rows on which settings are compared, at least; of twice as many or more every n-th is taken.
@@ -67,6 +70,7 @@ const BETTER: f64 = 0.995;
 /// | `single` | false | one head on all inputs |
 /// | `budget_flash` | 262144 | bytes of the model file |
 /// | `budget_macs` | none | multiply-accumulates per sample |
+/// | `coverage` | 0.9 | 0.01 to 0.999 |
 /// | `checkpoint` | none | a folder |
 /// | `seed` | 0 | |
 #[derive(Clone, Debug)]
@@ -77,8 +81,10 @@ pub struct AutoParams {
     single: bool,
     budget_flash: usize,
     budget_macs: Option<usize>,
+    coverage: f64,
     checkpoint: Option<PathBuf>,
     seed: u64,
+    without: Option<Part>,
 }
 
 impl Default for AutoParams {
@@ -101,8 +107,10 @@ impl AutoParams {
             single: false,
             budget_flash,
             budget_macs: None,
+            coverage: FitParams::COVERAGE,
             checkpoint: None,
             seed: 0,
+            without: None,
         }
     }
 
@@ -119,10 +127,18 @@ impl AutoParams {
         = budget_flash: usize;
         /// Most multiply-accumulates per sample.
         = budget_macs: impl Into<Option<usize>>;
+        /// The part of new measured outputs that the intervals of the model are to hold.
+        = coverage: f64;
         /// Folder in which what was tried is kept.
         = checkpoint: impl Into<Option<PathBuf>>;
         /// Seed of everything.
         = seed: u64;
+    }
+
+    /// Leaves a part out, to see what it is worth.
+    #[doc(hidden)]
+    pub fn without(self, part: Option<Part>) -> Self {
+        Self { without: part, ..self }
     }
 
     /// Refuses what cannot work.
@@ -136,6 +152,7 @@ impl AutoParams {
         if self.trials == Some(0) {
             return refuse("trials", "0".into(), "at least 1");
         }
+        check_coverage(self.coverage)?;
         if data.len() < 20 {
             let finding =
                 format!("{} samples are too few to compare settings on; 20 are the least", data.len());
@@ -178,7 +195,8 @@ impl AutoParams {
             nested.metrics.nrmse,
             nested.standard_error
         );
-        let (model, heads, rows) = deliver::deliver(&ground, &trials, &chosen, (&residual, note))?;
+        let (mut model, heads, rows) = deliver::deliver(&ground, &trials, &chosen, (&residual, note))?;
+        model.set_interval(nested.interval(self.coverage));
         let train = model.evaluate_at(data, &rows);
         let tried = (0..trials.len()).map(|k| Tried::new(&ground, &trials, k, chosen.extend)).collect();
         let budgets = BUDGETS.map(|bytes| {
@@ -204,7 +222,7 @@ impl AutoParams {
     /// The rows on which settings are compared.
     fn ground<'a>(&self, data: &'a Dataset) -> Result<Ground<'a>, FitError> {
         self.check(data)?;
-        Ground::new(data, search::history(data) + 1, ROWS, self.seed)
+        Ground::new(data, search::history(data) + 1, ROWS, self.seed, self.without)
     }
 
     /// The search, with at least one setting that could be fitted.
@@ -236,7 +254,11 @@ impl AutoParams {
             None => None,
         };
         let mut search = Search::new(ground, effort, checkpoint, progress);
-        search.run(&search::bases(data, history))?;
+        let mut bases = search::bases(data, history);
+        if self.without == Some(Part::Filters) {
+            bases.retain(|setting| matches!(setting.basis, Basis::Lags(_)));
+        }
+        search.run(&bases)?;
         if !search.trials.is_empty() {
             return Ok(search);
         }
@@ -283,6 +305,7 @@ impl AutoParams {
             single: self.single,
             budget_flash: Some(self.budget_flash).filter(|&bytes| bytes != Self::BUDGET_FLASH),
             budget_macs: self.budget_macs,
+            coverage: Some(self.coverage).filter(|&coverage| coverage != FitParams::COVERAGE),
             plain: None,
         }
     }
@@ -296,7 +319,8 @@ impl AutoParams {
         found: &Polynomial,
         progress: &dyn Progress,
     ) -> Result<AutoOutcome, FitError> {
-        let fit = found.params(self.seed).check(data)?.fit(data, progress)?;
+        let params = found.params(self.seed).coverage(self.coverage);
+        let fit = params.check(data)?.fit(data, progress)?;
         let (trials, complete, failures) = (search.trials, search.complete, search.failures);
         let bytes = fit.model.to_bytes().map_or(usize::MAX, |bytes| bytes.len());
         let budgets = BUDGETS.map(|budget| (budget, (bytes <= budget).then_some(found.error)));
@@ -325,7 +349,7 @@ impl AutoParams {
             ranks: head.ranks.clone(),
             train_residual: head.train_residual,
         }];
-        let nested = Honest { metrics: fit.validation, error, standard_error, blocks };
+        let nested = Honest { metrics: fit.validation, error, standard_error, blocks, errors: Vec::new() };
         let (model, train, nothing_better) = (fit.model, fit.train, false);
         let recipe = Recipe { plain: Some((found.memory, found.degree)), ..self.recipe(&trials) };
         Ok(AutoOutcome {
@@ -405,7 +429,9 @@ pub struct Recipe {
     pub budget_flash: Option<usize>,
     /// Most multiply-accumulates per sample.
     pub budget_macs: Option<usize>,
-    /// Memory and degree, where the model is that of a plain fit; the others do not matter then.
+    /// Coverage of the intervals, where that is not as usual.
+    pub coverage: Option<f64>,
+    /// Memory and degree, where the model is that of a plain fit; but for the coverage the others do not matter then.
     pub plain: Option<(usize, usize)>,
 }
 

@@ -1,9 +1,11 @@
 //! Which settings are tried, in which order. Every next one depends on the results before it alone, never on time or threads:
 //! a search that was cut short is the beginning of the longer one.
 
+use super::blend::Blend;
+use super::deliver::size;
 use super::polynomial::{Polynomial, polynomial};
 use super::setting::{PIECES, Setting};
-use super::trial::{Ground, Predictions, RIDGES, Trial, WEAK};
+use super::trial::{Ground, Part, Predictions, RIDGES, Trial, WEAK};
 use crate::checkpoint::{self, Checkpoint};
 use crate::data::Dataset;
 use crate::fit::FitError;
@@ -163,6 +165,14 @@ impl<'a> Search<'a> {
         (0..self.ground.y.ncols()).any(|output| root(last, output) < WEAKER * root(last - 1, output))
     }
 
+    /// A model of the trial alone takes more than half of a budget.
+    fn is_large(&self, k: usize) -> bool {
+        let alone = Blend::alone(k, vec![0; self.ground.y.ncols()], true);
+        let (bytes, operations) = size(&alone, &self.trials, self.ground.data.inputs.len());
+        let (flash, macs) = self.effort.budgets;
+        bytes > flash / 2 || operations > macs / 2
+    }
+
     /// Whether a setting was tried, with whatever ridges.
     fn tried(&self, setting: &Setting) -> bool {
         self.trials.iter().any(|trial| trial.setting == *setting)
@@ -249,7 +259,13 @@ impl<'a> Search<'a> {
     fn settings(&mut self, bases: &[Setting], end: Option<Instant>) -> Result<Result<(), Over>, FitError> {
         macro_rules! attempt {
             ($setting:expr) => {
-                let setting = $setting;
+                let mut setting = $setting;
+                if self.ground.without == Some(Part::Gamma) {
+                    setting.gamma = 1.0;
+                }
+                if self.ground.without == Some(Part::Maps) && setting.maps.is_some() {
+                    continue;
+                }
                 if !self.tried(&setting) && self.attempt(setting, self.ridges(), end)?.is_err() {
                     return Ok(Err(Over));
                 }
@@ -305,11 +321,27 @@ impl<'a> Search<'a> {
                 // From the best one step in every direction, as long as that helps.
                 while let Some((error, best)) = self.best(|_| true) {
                     let best = best.clone();
+                    if self.ground.without == Some(Part::Steps) {
+                        break;
+                    }
                     for next in best.neighbours(p, self.ground.y.ncols()) {
                         attempt!(next);
                     }
-                    if self.best(|_| true).is_none_or(|(found, _)| found > HELPS * error) {
+                    let found = self.best(|_| true).map_or(error, |(found, _)| found);
+                    if found > HELPS * error {
                         break;
+                    }
+                }
+                // Where the best leave no room for others, smaller ones beside them.
+                for k in self
+                    .ranked(|_| true)
+                    .into_iter()
+                    .take(CLOSER)
+                    .filter(|&k| self.is_large(k))
+                    .collect::<Vec<_>>()
+                {
+                    for setting in self.trials[k].setting.smaller() {
+                        attempt!(setting);
                     }
                 }
             }

@@ -13,6 +13,7 @@ const MAPPED: usize = 150;
 /// How far steps from the best setting go.
 const DEGREE: usize = 5;
 const RANK: usize = 16;
+const GAMMAS: [f64; 6] = [0.03, 0.1, 0.3, 1.0, 3.0, 10.0];
 
 /// Filters, maps, network and inputs of a head. Its ridge is found on the way.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -90,10 +91,11 @@ impl Setting {
         let maps = if self.maps.is_some() { None } else { Some(PIECES) };
         let mut next = vec![Self { maps, ..here() }];
         if self.degree > 1 {
-            next.extend([3.0, 1.0 / 3.0].map(|step| Self { gamma: self.gamma * step, ..here() }));
-            if self.degree < DEGREE {
-                next.push(Self { degree: self.degree + 1, ..here() });
-            }
+            let near = |gamma: &&f64| (**gamma / self.gamma).ln().abs() < 1.5 && **gamma != self.gamma;
+            next.extend(GAMMAS.iter().filter(near).map(|&gamma| Self { gamma, ..here() }));
+            // Odd systems gain nothing from one degree more.
+            let degrees = (self.degree + 1..=self.degree + 2).filter(|&degree| degree <= DEGREE);
+            next.extend(degrees.map(|degree| Self { degree, ..here() }));
             if self.rank < RANK {
                 next.push(Self { rank: 2 * self.rank, ..here() });
             }
@@ -103,6 +105,20 @@ impl Setting {
         }
         next.retain(|setting| setting.is_small(inputs));
         next
+    }
+
+    /// The same in less flash: fewer pieces of the maps, less rank.
+    pub(super) fn smaller(&self) -> Vec<Self> {
+        let maps = self.maps.map(|pieces| pieces.min(PIECES / 2));
+        let rank = self.rank.min(2);
+        let mut smaller = vec![
+            Self { maps, ..self.clone() },
+            Self { rank, ..self.clone() },
+            Self { maps, rank, ..self.clone() },
+        ];
+        smaller.retain(|setting| setting != self);
+        smaller.dedup();
+        smaller
     }
 
     /// Lags of each input in the columns of x, where they are lags.

@@ -1,6 +1,7 @@
 //! A setting tried on blocks: for every block and ridge, what short fits to the other blocks predict there.
 
 use super::setting::Setting;
+use super::surrogate;
 use crate::data::{BLOCKS, Dataset, Split};
 use crate::fit::FitError;
 use crate::network::{Features, Network};
@@ -35,11 +36,36 @@ pub(super) struct Ground<'a> {
     /// Their standard deviations; one for a constant.
     pub(super) spread: Vec<f64>,
     pub(super) seed: u64,
+    pub(super) without: Option<Part>,
+}
+
+/// What an ablation leaves out.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Part {
+    /// Piecewise-linear maps.
+    Maps,
+    /// All filters but lags.
+    Filters,
+    /// The weight of products: it is one.
+    Gamma,
+    /// Whole records as blocks: contiguous parts in their place.
+    Records,
+    /// Steps from the best setting.
+    Steps,
+    /// Short fits of networks: a kernel in their place.
+    ShortFits,
 }
 
 impl<'a> Ground<'a> {
     /// Rows with so much history, every n-th of them where they are more than enough.
-    pub(super) fn new(data: &'a Dataset, settled: usize, most: usize, seed: u64) -> Result<Self, FitError> {
+    pub(super) fn new(
+        data: &'a Dataset,
+        settled: usize,
+        most: usize,
+        seed: u64,
+        without: Option<Part>,
+    ) -> Result<Self, FitError> {
         let all = data.scored_rows(settled);
         let mut scaling = Scaling::from_rows(data, &all)?;
         for (map, column) in scaling.outputs.iter_mut().zip(&data.y) {
@@ -49,7 +75,10 @@ impl<'a> Ground<'a> {
         let rows: Vec<usize> = all.iter().copied().step_by((all.len() / most).max(1)).collect();
         // A short recording must not lose a fifth of its rows to every judgement.
         let most = if rows.len() < SHORT { 2 * BLOCKS } else { BLOCKS };
-        let blocks = Split::so_many_blocks(data, &rows, most);
+        let blocks = match without {
+            Some(Part::Records) => (0..rows.len()).map(|t| t * most / rows.len()).collect(),
+            _ => Split::so_many_blocks(data, &rows, most),
+        };
         let y = DMatrix::from_fn(rows.len(), data.y.len(), |t, j| {
             scaling.outputs[j].standardise(data.y[j][rows[t]])
         });
@@ -58,7 +87,7 @@ impl<'a> Ground<'a> {
         let count = blocks.iter().max().map_or(0, |last| last + 1);
         let mut sizes = vec![0; count];
         blocks.iter().for_each(|&block| sizes[block] += 1);
-        Ok(Self { data, scaling, rows, blocks, count, sizes, y, spread, seed })
+        Ok(Self { data, scaling, rows, blocks, count, sizes, y, spread, seed, without })
     }
 
     /// Numbers of the rows inside or outside of a block.
@@ -245,7 +274,11 @@ fn held(
         let predicted = network.evaluate(&whole);
         values[ridge].columns_mut(outputs.start, outputs.len()).copy_from(&predicted);
     };
-    along(&problem, &ground.course(setting, ridges), None, &OnlyStop(progress), visit)?;
+    if ground.without == Some(Part::ShortFits) && setting.degree > 1 {
+        values = surrogate::predictions(&x, &others.y, &seen, setting, ridges);
+    } else {
+        along(&problem, &ground.course(setting, ridges), None, &OnlyStop(progress), visit)?;
+    }
     let beyond = mine.extension(&others.linear_part(&inputs));
     Ok(Held { rows, values, beyond })
 }

@@ -11,6 +11,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use tha_cli::{DataArgs, Speech, Status, count, figure, interrupt, summary, table, with_flags};
 use tha_core::RangePolicy;
+use tha_core::build::Interval;
 use tha_train::auto::{AutoOutcome, AutoParams, Delivered, Honest, Recipe, Setting, Tried};
 use tha_train::data::Dataset;
 use tha_train::host;
@@ -44,6 +45,9 @@ struct Report<'a> {
     failed: Vec<Failed>,
     complete: bool,
     command: String,
+    /// Of the intervals around the outputs; none where too few samples were held out to tell.
+    coverage: Option<f64>,
+    half_widths: Option<&'a [f32]>,
     seconds: f64,
     peak_rss_mb: Option<f64>,
     out_of_range: Vec<OutOfRange>,
@@ -130,6 +134,7 @@ pub(super) fn run(args: &Args, speech: Speech, data: &Dataset, start: Instant) -
         .single(args.single)
         .budget_flash(args.budget_flash.unwrap_or(AutoParams::BUDGET_FLASH))
         .budget_macs(args.budget_macs)
+        .coverage(args.coverage)
         .checkpoint(args.checkpoint.clone())
         .seed(args.seed);
     params.check(data)?;
@@ -171,6 +176,7 @@ pub(super) fn command(
         }
     }
     words.push(format!("--out {} --seed {seed}", quoted(out)));
+    words.extend(recipe.coverage.map(|coverage| format!("--coverage {coverage}")));
     if let Some((memory, degree)) = recipe.plain {
         words.push(format!("--memory {memory} --degree {degree}"));
         return words.join(" ");
@@ -193,7 +199,7 @@ impl<'a> Report<'a> {
         flash_bytes: usize,
         start: Instant,
     ) -> Self {
-        let Honest { metrics, error, standard_error, blocks } = &outcome.nested;
+        let Honest { metrics, error, standard_error, blocks, .. } = &outcome.nested;
         let first = outcome.heads.first().map(|head| &head.setting);
         let mut bases: Vec<String> =
             outcome.heads.iter().map(|head| head.setting.basis.to_string()).collect();
@@ -234,6 +240,8 @@ impl<'a> Report<'a> {
             failed: outcome.failures.iter().map(Failed::new).collect(),
             complete: outcome.complete,
             command: command(&args.data, &args.columns, &args.out, args.seed, &outcome.recipe),
+            coverage: outcome.model.interval().map(Interval::coverage),
+            half_widths: outcome.model.interval().map(Interval::half_widths),
             seconds: start.elapsed().as_secs_f64(),
             peak_rss_mb: host::peak_rss_mb(),
             out_of_range: Vec::new(),

@@ -13,7 +13,7 @@ mod valid;
 pub use error::FitError;
 pub(crate) use full::held_out;
 pub use params::FitParams;
-pub(crate) use params::setters;
+pub(crate) use params::{check_coverage, setters};
 pub use valid::{ValidFitParams, Validation};
 
 use crate::ensemble::Summary;

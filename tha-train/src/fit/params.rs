@@ -229,10 +229,7 @@ impl<'a> FitParams<'a> {
                 "`decay` is a prior over lags; leave it out, or use `memory` without `basis` and `maps`";
             return Err(FitError::Combination(reason.into()));
         }
-        if !(COVERAGES.contains(&self.coverage)) {
-            let (least, most) = (COVERAGES.start(), COVERAGES.end());
-            return refuse("coverage", self.coverage.to_string(), format!("{least} to {most}"));
-        }
+        check_coverage(self.coverage)?;
         let lonely = [
             ("subset_size", self.subset_size.is_some()),
             ("combine", self.combine.is_some()),
@@ -276,4 +273,13 @@ impl<'a> FitParams<'a> {
         valid.check(data)?;
         Ok(valid)
     }
+}
+
+/// Refuses a coverage that no interval can have.
+pub(crate) fn check_coverage(coverage: f64) -> Result<(), FitError> {
+    if COVERAGES.contains(&coverage) {
+        return Ok(());
+    }
+    let expected = format!("{} to {}", COVERAGES.start(), COVERAGES.end());
+    Err(FitError::Option { option: "coverage", found: coverage.to_string(), expected })
 }
