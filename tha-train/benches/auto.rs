@@ -1,5 +1,5 @@
-//! The automatic fit on recordings: `cargo bench -p tha-train --bench auto -- DIR [--minutes T] [--budget-flash B] [--verbose]
-//! [--without maps|filters|gamma|records|ensembles|steps|short-fits] [NAME ...]`, DIR holding NAME/train.csv and NAME/test.csv. The test
+//! The automatic fit on recordings: `cargo bench -p tha-train --bench auto -- DIR [--minutes T] [--budget-flash B] [--checkpoint DIR]
+//! [--verbose] [--without maps|filters|gamma|records|ensembles|steps|short-fits] [NAME ...]`, DIR holding NAME/train.csv and NAME/test.csv. The test
 //! file is read once, at the end, for the last column.
 
 use std::path::Path;
@@ -27,11 +27,12 @@ fn main() {
     let mut minutes = 3.0;
     let (mut verbose, mut single) = (false, false);
     let (mut flash, mut without) = (AutoParams::BUDGET_FLASH, None);
-    let (mut folder, mut names) = (None, Vec::new());
+    let (mut folder, mut checkpoint, mut names) = (None, None, Vec::new());
     let mut args = std::env::args().skip(1).filter(|arg| arg != "--bench");
     while let Some(arg) = args.next() {
         match arg.as_str() {
             "--minutes" => minutes = args.next().and_then(|text| text.parse().ok()).expect("minutes"),
+            "--checkpoint" => checkpoint = args.next(),
             "--verbose" => verbose = true,
             "--budget-flash" => flash = args.next().and_then(|text| text.parse().ok()).expect("bytes"),
             "--without" => match args.next().expect("a part").as_str() {
@@ -63,7 +64,13 @@ fn main() {
     for name in names {
         let start = Instant::now();
         let train = read(&folder.join(&name).join("train.csv"));
-        let params = AutoParams::new().minutes(minutes).single(single).budget_flash(flash).without(without);
+        let kept = checkpoint.as_ref().map(|folder| Path::new(folder).join(&name));
+        let params = AutoParams::new()
+            .minutes(minutes)
+            .single(single)
+            .budget_flash(flash)
+            .without(without)
+            .checkpoint(kept);
         let made = params.fit(&train, &Watch(verbose, start)).expect("a fit");
         let seconds = start.elapsed().as_secs_f64();
         if verbose {

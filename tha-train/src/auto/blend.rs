@@ -19,6 +19,9 @@ const CLEARLY: f64 = 1.03;
 /// The linear part goes on outside of the range unless that is worse by this factor.
 const WORSE: f64 = 1.02;
 
+/// Parts of the budgets that one setting may take.
+const PARTS: [f64; 3] = [1.0, 0.5, 0.25];
+
 /// A head of a blend.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Member {
@@ -55,14 +58,39 @@ pub(super) enum Way {
     Linear,
 }
 
-/// Decides everything on the given blocks alone.
+/// Decides everything on the given blocks alone. `room` says which part of the budgets a blend takes.
+///
+/// Where heads must go because there is no room for all of them, a blend of smaller settings may be better than what is left of
+/// a blend of large ones: that is judged on the blocks too.
 pub(super) fn blend(
     ground: &Ground<'_>,
     trials: &[Trial],
     blocks: &[usize],
     way: Way,
-    fits: &dyn Fn(&Blend) -> bool,
+    room: &dyn Fn(&Blend) -> f64,
 ) -> Option<Blend> {
+    let mut best: Option<(f64, Blend)> = None;
+    for part in PARTS {
+        let Some((score, made, whole)) = within(ground, trials, blocks, way, room, part) else { break };
+        if best.as_ref().is_none_or(|(least, _)| score < *least) {
+            best = Some((score, made));
+        }
+        if whole {
+            break;
+        }
+    }
+    best.map(|(_, made)| made)
+}
+
+/// The blend of settings of which each takes a part of the budgets at most, its error on the blocks, and whether nothing had to go.
+fn within(
+    ground: &Ground<'_>,
+    trials: &[Trial],
+    blocks: &[usize],
+    way: Way,
+    room: &dyn Fn(&Blend) -> f64,
+    part: f64,
+) -> Option<(f64, Blend, bool)> {
     let usable = |k: &usize| match way {
         Way::Linear => trials[*k].setting.is_plain(),
         _ => true,
@@ -73,7 +101,7 @@ pub(super) fn blend(
         Blend::alone(k, ridges, extend)
     };
     let fitting = |extend: bool| {
-        (0..trials.len()).filter(usable).filter(whole).filter(move |&k| fits(&alone(k, extend)))
+        (0..trials.len()).filter(usable).filter(whole).filter(move |&k| room(&alone(k, extend)) <= part)
     };
     let ranked = |extend: bool| {
         let error = |k: usize| trials[k].error(ground, extend, blocks);
@@ -86,7 +114,7 @@ pub(super) fn blend(
     let ranked = if extend { extended } else { clamped };
     let best = ranked[0];
     if way != Way::Best {
-        return Some(alone(simplest(ground, trials, &ranked, extend, blocks), extend));
+        return Some((best.0, alone(simplest(ground, trials, &ranked, extend, blocks), extend), true));
     }
     let mut pool: Vec<usize> = Vec::new();
     let family = |k: usize| {
@@ -104,21 +132,22 @@ pub(super) fn blend(
         pool.iter().map(|&k| trials[k].best_ridges(ground, extend, blocks)).collect();
     let judge = Judge::new(ground, trials, &pool, &ridges, extend, blocks);
     let counts = std::iter::once(settings).chain((pool.len() > settings).then_some(pool.len()));
-    let ways: Vec<(usize, Kind)> =
-        counts.flat_map(|count| [Kind::Equal, Kind::Shared, Kind::Own].map(|kind| (count, kind))).collect();
-    let scores: Vec<(f64, Vec<f64>)> = ways.iter().map(|&(count, kind)| judge.nested(count, kind)).collect();
+    let ways: Vec<(Vec<usize>, Kind)> = counts
+        .flat_map(|count| [Kind::Equal, Kind::Shared, Kind::Own].map(|kind| ((0..count).collect(), kind)))
+        .collect();
+    let scores: Vec<(f64, Vec<f64>)> = ways.iter().map(|(heads, kind)| judge.nested(heads, *kind)).collect();
     let chosen = (0..ways.len()).min_by(|&a, &b| scores[a].0.total_cmp(&scores[b].0))?;
     if scores[chosen].0 > CLEARLY * best.0 {
         let of_best = by_block(ground, trials, best.1, extend, blocks);
         let differences: Vec<f64> = scores[chosen].1.iter().zip(&of_best).map(|(a, b)| a - b).collect();
         let (mean, error) = mean_and_error(&differences);
         if mean > error {
-            return Some(alone(best.1, extend));
+            return Some((best.0, alone(best.1, extend), true));
         }
     }
-    let (count, kind) = ways[chosen];
+    let (mut kept, kind) = ways[chosen].clone();
+    let count = kept.len();
     // What is too large loses its least heads until it fits.
-    let mut kept: Vec<usize> = (0..count).collect();
     loop {
         let weights = judge.weights(&kept, kind, blocks);
         let member = |(at, &k): (usize, &usize)| Member {
@@ -129,8 +158,11 @@ pub(super) fn blend(
         let mut members: Vec<Member> = kept.iter().enumerate().map(member).collect();
         members.retain(|member| member.weights.iter().any(|weight| *weight > 0.0));
         let made = Blend { extend, members };
-        if fits(&made) || kept.len() <= 1 {
-            return Some(if fits(&made) { made } else { alone(best.1, extend) });
+        if room(&made) <= 1.0 {
+            return Some((judge.nested(&kept, kind).0, made, kept.len() == count));
+        }
+        if kept.len() <= 1 {
+            return Some((best.0, alone(best.1, extend), false));
         }
         let total = |at: usize| weights.iter().map(|of_output| of_output[at]).sum::<f64>();
         let least = (0..kept.len()).min_by(|&a, &b| total(a).total_cmp(&total(b)))?;
@@ -244,23 +276,22 @@ impl<'a> Judge<'a> {
         (0..outputs).map(|j| sum(&[j])).collect()
     }
 
-    /// The error of the first heads on all blocks and on each, with weights from the others.
-    fn nested(&self, count: usize, kind: Kind) -> (f64, Vec<f64>) {
+    /// The error of some heads on all blocks and on each, with weights from the others.
+    fn nested(&self, heads: &[usize], kind: Kind) -> (f64, Vec<f64>) {
         let relative = |squares: &[f64], rows: usize| {
             let root = |(square, spread): (&f64, &f64)| (square / rows.max(1) as f64).sqrt() / spread;
             squares.iter().zip(&self.ground.spread).map(root).sum::<f64>() / squares.len().max(1) as f64
         };
         let mut by_block = Vec::with_capacity(self.blocks.len());
-        let heads: Vec<usize> = (0..count).collect();
         let outputs = self.ground.y.ncols();
         let (mut squares, mut rows) = (vec![0.0; outputs], 0);
         for &block in self.blocks {
             let others: Vec<usize> =
                 self.blocks.iter().copied().filter(|&b| b != block || self.blocks.len() == 1).collect();
-            let weights = self.weights(&heads, kind, &others);
+            let weights = self.weights(heads, kind, &others);
             let count = self.ground.sizes[block];
             let losses: Vec<f64> =
-                (0..outputs).map(|j| self.products[block][j].select(&heads).loss(&weights[j])).collect();
+                (0..outputs).map(|j| self.products[block][j].select(heads).loss(&weights[j])).collect();
             squares.iter_mut().zip(&losses).for_each(|(square, loss)| *square += loss);
             by_block.push(relative(&losses, count));
             rows += count;

@@ -3,17 +3,27 @@
 use super::blend::{Blend, Member};
 use super::setting::Setting;
 use super::trial::{Ground, Trial};
+use crate::data::Dataset;
 use crate::fit::FitError;
 use crate::model::{Frame, HeadPart, Model};
 use crate::network::Network;
 use crate::progress::Silent;
 use crate::solve::{Last, Problem, along};
-use crate::stage::{Staged, Union, Used};
+use crate::stage::{Basis, Staged, Union, Used};
 use nalgebra::DMatrix;
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Arc;
 use tha_core::RangePolicy;
+
+/// Bytes at most, measured: of the file without a model, of a channel beside its name, of a head beside its numbers, of a feature and of
+/// the filters.
+const FILE: usize = 640;
+const CHANNEL: usize = 24;
+const HEAD: usize = 48;
+const FEATURE: usize = 14;
+const AVERAGE: usize = 8;
+const RESONATOR: usize = 56;
 
 /// A head of the delivered model.
 #[derive(Clone, Debug)]
@@ -43,28 +53,36 @@ fn heads(member: &Member, setting: &Setting) -> Vec<(Range<usize>, usize, Vec<f6
 }
 
 /// Bytes of the file and multiply-accumulates per sample, at most.
-pub(super) fn size(blend: &Blend, trials: &[Trial], inputs: usize) -> (usize, usize) {
-    let outputs = blend.members.first().map_or(0, |member| member.weights.len());
-    let (mut bytes, mut macs) = (1024 + 64 * (inputs + outputs), 0);
-    let mut banks: Vec<(String, Option<usize>)> = Vec::new();
+pub(super) fn size(blend: &Blend, trials: &[Trial], data: &Dataset) -> (usize, usize) {
+    let (inputs, outputs) = (data.inputs.len(), data.outputs.len());
+    let names: usize = data.inputs.iter().chain(&data.outputs).map(|name| name.len() + CHANNEL).sum();
+    let (mut bytes, mut macs) = (FILE + names, 0);
+    let mut banks: Vec<(Basis, Option<usize>)> = Vec::new();
     for member in &blend.members {
         let setting = &trials[member.trial].setting;
         let seen = setting.inputs.as_ref().map_or(inputs, Vec::len);
         let features = seen * setting.basis.features();
-        let rows = setting.maps.map_or(1, |pieces| pieces + 3);
+        let nodes = setting.maps.map_or(1, |pieces| pieces + 3);
         for (served, _, _) in heads(member, setting) {
             let bonds: Vec<usize> = std::iter::once(served.len())
                 .chain(std::iter::repeat_n(setting.rank, setting.degree - 1))
                 .chain([1])
                 .collect();
             let sums: usize = bonds.windows(2).map(|pair| pair[0] * pair[1]).sum();
-            bytes += 4 * sums * (1 + features * rows) + 2 * features + 64;
-            macs += sums * (1 + features * rows.min(2));
+            bytes += 4 * sums * (1 + features * nodes) + 2 * features + HEAD;
+            macs += sums * (1 + features * nodes.min(2));
         }
-        let bank = (setting.basis.to_string(), setting.maps);
+        let bank = (setting.basis, setting.maps);
         if !banks.contains(&bank) {
-            let all = inputs * setting.basis.features();
-            bytes += all * (24 + 4 * rows + if blend.extend { 4 * outputs } else { 0 }) + 48 * inputs;
+            // A resonator has two features.
+            let section = match setting.basis {
+                Basis::Lags(_) => 0,
+                Basis::Levels(_) | Basis::Differences(_) => AVERAGE,
+                Basis::Kautz { .. } | Basis::Poles(_) => RESONATOR / 2,
+            };
+            let maps = setting.maps.map_or(0, |_| 4 * nodes);
+            let extension = if blend.extend { 4 * outputs } else { 0 };
+            bytes += inputs * setting.basis.features() * (FEATURE + section + maps + extension);
             banks.push(bank);
         }
     }

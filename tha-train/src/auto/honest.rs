@@ -27,11 +27,11 @@ impl Honest {
         ground: &Ground<'_>,
         trials: &[Trial],
         way: Way,
-        fits: &dyn Fn(&Blend) -> bool,
+        room: &dyn Fn(&Blend) -> f64,
     ) -> Option<Self> {
         Self::judge(ground, trials, |block| {
             let others: Vec<usize> = (0..ground.count).filter(|&k| k != block).collect();
-            blend(ground, trials, &others, way, fits)
+            blend(ground, trials, &others, way, room)
         })
     }
 

@@ -200,8 +200,8 @@ impl AutoParams {
         let train = model.evaluate_at(data, &rows);
         let tried = (0..trials.len()).map(|k| Tried::new(&ground, &trials, k, chosen.extend)).collect();
         let budgets = BUDGETS.map(|bytes| {
-            let fits = |made: &Blend| deliver::size(made, &trials, data.inputs.len()).0 <= bytes;
-            (bytes, Honest::new(&ground, &trials, self.way(), &fits).map(|honest| honest.error))
+            let room = |made: &Blend| deliver::size(made, &trials, data).0 as f64 / bytes as f64;
+            (bytes, Honest::new(&ground, &trials, self.way(), &room).map(|honest| honest.error))
         });
         let recipe = self.recipe(&trials);
         Ok(AutoOutcome {
@@ -271,16 +271,16 @@ impl AutoParams {
 
     /// What is delivered of what was tried.
     fn decide(&self, ground: &Ground<'_>, trials: &[Trial]) -> Result<Decision, FitError> {
-        let fits = |made: &Blend| self.keeps(deliver::size(made, trials, ground.data.inputs.len()));
-        let honest = |way: Way| Honest::new(ground, trials, way, &fits);
+        let room = |made: &Blend| self.part(deliver::size(made, trials, ground.data));
+        let honest = |way: Way| Honest::new(ground, trials, way, &room);
         let all: Vec<usize> = (0..ground.count).collect();
         let too_small = || self.too_small(trials, ground.data);
         let linear = honest(Way::Linear);
         let mut nested = honest(self.way()).ok_or_else(too_small)?;
-        let mut chosen = blend(ground, trials, &all, self.way(), &fits).ok_or_else(too_small)?;
+        let mut chosen = blend(ground, trials, &all, self.way(), &room).ok_or_else(too_small)?;
         let mut nothing_better = false;
         if let Some(linear) = linear.as_ref().filter(|linear| nested.error > BETTER * linear.error)
-            && let Some(made) = blend(ground, trials, &all, Way::Linear, &fits)
+            && let Some(made) = blend(ground, trials, &all, Way::Linear, &room)
         {
             (chosen, nested, nothing_better) = (made, linear.clone(), true);
         }
@@ -291,9 +291,10 @@ impl AutoParams {
         if self.single { Way::Single } else { Way::Best }
     }
 
-    /// Whether so many bytes and multiply-accumulates keep the budgets.
-    fn keeps(&self, (bytes, macs): (usize, usize)) -> bool {
-        bytes <= self.budget_flash && self.budget_macs.is_none_or(|most| macs <= most)
+    /// The part of the budgets that so many bytes and multiply-accumulates take.
+    fn part(&self, (bytes, macs): (usize, usize)) -> f64 {
+        let of = |size: usize, budget: usize| size as f64 / budget as f64;
+        of(bytes, self.budget_flash).max(self.budget_macs.map_or(0.0, |most| of(macs, most)))
     }
 
     /// How to come by the same model again.
@@ -325,7 +326,7 @@ impl AutoParams {
         let bytes = fit.model.to_bytes().map_or(usize::MAX, |bytes| bytes.len());
         let budgets = BUDGETS.map(|budget| (budget, (bytes <= budget).then_some(found.error)));
         let tried = (0..trials.len()).map(|k| Tried::new(ground, &trials, k, true)).collect();
-        let linear = Honest::new(ground, &trials, Way::Linear, &|_| true);
+        let linear = Honest::new(ground, &trials, Way::Linear, &|_| 0.0);
         let standard_error = mean_and_error(&found.blocks).1;
         let (error, blocks) = (found.error, found.blocks.clone());
         let head = &fit.heads[0];
@@ -372,7 +373,7 @@ impl AutoParams {
             let of = |k: usize| {
                 let outputs = data.outputs.len();
                 let alone = Blend::alone(k, vec![0; outputs], true);
-                let (bytes, count) = deliver::size(&alone, trials, data.inputs.len());
+                let (bytes, count) = deliver::size(&alone, trials, data);
                 if macs { count } else { bytes }
             };
             (0..trials.len()).map(of).min().unwrap_or(0)
@@ -473,7 +474,7 @@ impl Tried {
         let standard_error = mean_and_error(&blocks).1;
         let setting = trial.setting.clone();
         let alone = Blend::alone(k, ridges.clone(), extend);
-        let (flash_bytes, macs_per_sample) = deliver::size(&alone, trials, ground.data.inputs.len());
+        let (flash_bytes, macs_per_sample) = deliver::size(&alone, trials, ground.data);
         let ridges = ridges.iter().map(|&ridge| trial.ridges[ridge]).collect();
         Self { setting, ridges, error, blocks, standard_error, flash_bytes, macs_per_sample }
     }

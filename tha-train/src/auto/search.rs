@@ -168,7 +168,7 @@ impl<'a> Search<'a> {
     /// A model of the trial alone takes more than half of a budget.
     fn is_large(&self, k: usize) -> bool {
         let alone = Blend::alone(k, vec![0; self.ground.y.ncols()], true);
-        let (bytes, operations) = size(&alone, &self.trials, self.ground.data.inputs.len());
+        let (bytes, operations) = size(&alone, &self.trials, self.ground.data);
         let (flash, macs) = self.effort.budgets;
         bytes > flash / 2 || operations > macs / 2
     }

@@ -99,7 +99,7 @@ impl AutoParams {
         let smaller = BUDGETS.into_iter().filter(|&bytes| bytes < self.budget_flash);
         asked.extend(smaller.map(|bytes| self.clone().budget_flash(bytes)));
         for one in tried.iter().filter(|one| one.setting.inputs.is_none()) {
-            if self.keeps((one.flash_bytes, one.macs_per_sample)) {
+            if self.part((one.flash_bytes, one.macs_per_sample)) <= 1.0 {
                 let single = self.clone().single(true);
                 asked.push(single.clone().budget_flash(one.flash_bytes));
                 asked.push(single.budget_macs(one.macs_per_sample));
@@ -112,7 +112,7 @@ impl AutoParams {
             let Some(Decision { chosen, nested, .. }) = answer else { continue };
             let judged = Honest::judge(&ground, trials, |_| Some(chosen.clone()));
             let Some(judged) = judged.filter(|_| !known.contains(&chosen)) else { continue };
-            let (flash_bytes, macs_per_sample) = deliver::size(&chosen, trials, data.inputs.len());
+            let (flash_bytes, macs_per_sample) = deliver::size(&chosen, trials, data);
             let settings = chosen.members.iter().map(|member| trials[member.trial].setting.clone());
             candidates.push(Candidate {
                 settings: settings.collect(),
@@ -145,7 +145,7 @@ impl AutoParams {
     fn only(&self, made: AutoOutcome) -> Result<Tuning, FitError> {
         let bytes = made.model.to_bytes().map_err(|error| FitError::Model(error.to_string()))?;
         let (flash_bytes, macs_per_sample) = (bytes.len(), made.model.macs());
-        if !self.keeps((flash_bytes, macs_per_sample)) {
+        if self.part((flash_bytes, macs_per_sample)) > 1.0 {
             let (option, found, least) = match self.budget_macs {
                 Some(most) if macs_per_sample > most => ("budget_macs", most, macs_per_sample),
                 _ => ("budget_flash", self.budget_flash, flash_bytes),
