@@ -10,11 +10,14 @@
 //!
 //! `tuning` asks the same decisions what they would deliver within other budgets: the front of error against size.
 
+mod bases;
 mod blend;
 mod deliver;
 mod front;
 mod honest;
 mod odd;
+mod outcome;
+mod params;
 mod polynomial;
 mod search;
 mod setting;
@@ -27,22 +30,20 @@ mod tuning;
 pub use deliver::Delivered;
 pub(crate) use front::front;
 pub use honest::Honest;
+pub use outcome::{AutoOutcome, Recipe, Tried};
+pub use params::AutoParams;
 pub use setting::Setting;
 pub use tuning::{Candidate, Tuning};
 
 use crate::checkpoint::{self, Checkpoint};
 use crate::data::{DataError, Dataset};
 use crate::fit::FitParams;
-use crate::fit::{FitError, Validation, check_coverage, setters};
-use crate::metrics::Metrics;
-use crate::model::Model;
+use crate::fit::{FitError, Validation};
 use crate::progress::{Event, Progress, Silent};
 use crate::stage::Basis;
 use blend::{Blend, Way, blend, mean_and_error};
 use polynomial::Polynomial;
 use search::{Effort, Search};
-use serde::Serialize;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 #[doc(hidden)]
 pub use trial::Part;
@@ -53,121 +54,12 @@ const ROWS: usize = 6000;
 /// Parts of the time after which subsets begin and the search ends; the rest is for the fits to all rows.
 const SUBSETS_FROM: f64 = 0.6;
 const SEARCH_UNTIL: f64 = 0.75;
-/// Two years.
-const MOST_MINUTES: f64 = 1e6;
 /// Sizes of which the error is told.
 const BUDGETS: [usize; 3] = [64 << 10, 16 << 10, 4 << 10];
 /// A linear model is delivered unless the best is better by this factor.
 const BETTER: f64 = 0.995;
 
-/// How far an automatic fit goes and what it may deliver.
-///
-/// | Name | Default | Range |
-/// |---|---|---|
-/// | `minutes` | none | above 0 and up to 1000000: best effort |
-/// | `trials` | none | at least 1: the same bytes every time |
-/// | `heads` | 12 from 5 inputs on, else 0 | heads on random halves of the inputs that are tried |
-/// | `single` | false | one head on all inputs |
-/// | `budget_flash` | 262144 | bytes of the model file |
-/// | `budget_macs` | none | multiply-accumulates per sample |
-/// | `coverage` | 0.9 | 0.01 to 0.999 |
-/// | `checkpoint` | none | a folder |
-/// | `seed` | 0 | |
-#[derive(Clone, Debug)]
-pub struct AutoParams {
-    minutes: Option<f64>,
-    trials: Option<usize>,
-    heads: Option<usize>,
-    single: bool,
-    budget_flash: usize,
-    budget_macs: Option<usize>,
-    coverage: f64,
-    checkpoint: Option<PathBuf>,
-    seed: u64,
-    without: Option<Part>,
-}
-
-impl Default for AutoParams {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl AutoParams {
-    /// Largest model file by default.
-    pub const BUDGET_FLASH: usize = 256 << 10;
-
-    /// The defaults.
-    pub fn new() -> Self {
-        let budget_flash = Self::BUDGET_FLASH;
-        Self {
-            minutes: None,
-            trials: None,
-            heads: None,
-            single: false,
-            budget_flash,
-            budget_macs: None,
-            coverage: FitParams::COVERAGE,
-            checkpoint: None,
-            seed: 0,
-            without: None,
-        }
-    }
-
-    setters! {
-        /// Time for everything.
-        = minutes: impl Into<Option<f64>>;
-        /// Heads on random halves of the inputs that are tried.
-        = heads: impl Into<Option<usize>>;
-        /// Settings on all inputs that are tried at most.
-        = trials: impl Into<Option<usize>>;
-        /// Deliver one head.
-        = single: bool;
-        /// Largest model file, bytes.
-        = budget_flash: usize;
-        /// Most multiply-accumulates per sample.
-        = budget_macs: impl Into<Option<usize>>;
-        /// The part of new measured outputs that the intervals of the model are to hold.
-        = coverage: f64;
-        /// Folder in which what was tried is kept.
-        = checkpoint: impl Into<Option<PathBuf>>;
-        /// Seed of everything.
-        = seed: u64;
-    }
-
-    /// Leaves a part out, to see what it is worth.
-    #[doc(hidden)]
-    pub fn without(self, part: Option<Part>) -> Self {
-        Self { without: part, ..self }
-    }
-
-    /// Refuses what cannot work.
-    pub fn check(&self, data: &Dataset) -> Result<(), FitError> {
-        let refuse = |option, found: String, expected: &str| {
-            Err(FitError::Option { option, found, expected: expected.into() })
-        };
-        if let Some(minutes) = self.minutes.filter(|minutes| !(*minutes > 0.0 && *minutes <= MOST_MINUTES)) {
-            return refuse("minutes", minutes.to_string(), "a number above 0 and up to 1000000");
-        }
-        if self.trials == Some(0) {
-            return refuse("trials", "0".into(), "at least 1");
-        }
-        check_coverage(self.coverage)?;
-        if data.len() < 20 {
-            let finding =
-                format!("{} samples are too few to compare settings on; 20 are the least", data.len());
-            return Err(DataError::new(&data.origin, finding).into());
-        }
-        if data.inputs.len() >= search::LINEAR {
-            let finding = format!(
-                "{} inputs are too many for a search; choose fewer `inputs`, or fit an ensemble with `heads`",
-                data.inputs.len()
-            );
-            return Err(DataError::new(&data.origin, finding).into());
-        }
-        Ok(())
-    }
-
     /// Searches, combines and fits.
     ///
     /// ```
@@ -222,7 +114,7 @@ impl AutoParams {
     /// The rows on which settings are compared.
     fn ground<'a>(&self, data: &'a Dataset) -> Result<Ground<'a>, FitError> {
         self.check(data)?;
-        Ground::new(data, search::history(data) + 1, ROWS, self.seed, self.without)
+        Ground::new(data, bases::history(data) + 1, ROWS, self.seed, self.without)
     }
 
     /// The search, with at least one setting that could be fitted.
@@ -233,7 +125,7 @@ impl AutoParams {
         progress: &'a dyn Progress,
     ) -> Result<Search<'a>, FitError> {
         let data = ground.data;
-        let history = search::history(data);
+        let history = bases::history(data);
         odd::odd(data, history).into_iter().for_each(|text| progress.report(&Event::Warning(text)));
         let after =
             |part: f64| self.minutes.map(|minutes| start + Duration::from_secs_f64(60.0 * minutes * part));
@@ -254,7 +146,7 @@ impl AutoParams {
             None => None,
         };
         let mut search = Search::new(ground, effort, checkpoint, progress);
-        let mut bases = search::bases(data, history);
+        let mut bases = bases::bases(data, history);
         if self.without == Some(Part::Filters) {
             bases.retain(|setting| matches!(setting.basis, Basis::Lags(_)));
         }
@@ -390,92 +282,10 @@ impl AutoParams {
     }
 }
 
-/// What an automatic fit found.
-#[derive(Clone, Debug)]
-pub struct AutoOutcome {
-    /// The model as its file holds it.
-    pub model: Model,
-    /// Its figures on the rows it was fitted to.
-    pub train: Metrics,
-    /// What to expect on other data.
-    pub nested: Honest,
-    /// The same for the best linear model of lags.
-    pub linear: Option<Honest>,
-    /// Nothing was better than linear: that is what the model is.
-    pub nothing_better: bool,
-    /// The heads of the model.
-    pub heads: Vec<Delivered>,
-    /// Everything that was tried, in order.
-    pub tried: Vec<Tried>,
-    /// What to expect of models of so many bytes at most; none where nothing is as small.
-    pub budgets: [(usize, Option<f64>); 3],
-    /// Whether the search came to its end.
-    pub complete: bool,
-    /// Settings that could not be fitted, and why.
-    pub failures: Vec<(Setting, String)>,
-    /// How to come by the same model again.
-    pub recipe: Recipe,
-}
-
-/// The options with which the same model is delivered again, byte for byte.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Recipe {
-    /// Settings on all inputs.
-    pub trials: usize,
-    /// Heads on subsets of the inputs.
-    pub heads: usize,
-    /// One head alone.
-    pub single: bool,
-    /// Bytes of the model file, where that is not as usual.
-    pub budget_flash: Option<usize>,
-    /// Most multiply-accumulates per sample.
-    pub budget_macs: Option<usize>,
-    /// Coverage of the intervals, where that is not as usual.
-    pub coverage: Option<f64>,
-    /// Memory and degree, where the model is that of a plain fit; but for the coverage the others do not matter then.
-    pub plain: Option<(usize, usize)>,
-}
-
 /// What is delivered, and what to expect of it and of the best linear model.
 struct Decision {
     chosen: Blend,
     nested: Honest,
     linear: Option<Honest>,
     nothing_better: bool,
-}
-
-/// A setting that was tried.
-#[derive(Clone, Debug, Serialize)]
-pub struct Tried {
-    /// The setting.
-    #[serde(flatten)]
-    pub setting: Setting,
-    /// The best ridge of each output.
-    pub ridges: Vec<f64>,
-    /// Its error on all blocks.
-    pub error: f64,
-    /// Its error on each.
-    pub blocks: Vec<f64>,
-    /// The standard error over them.
-    pub standard_error: f64,
-    /// Bytes of flash and multiply-accumulates per sample of a model of it alone, about.
-    pub flash_bytes: usize,
-    /// See `flash_bytes`.
-    pub macs_per_sample: usize,
-}
-
-impl Tried {
-    fn new(ground: &Ground<'_>, trials: &[Trial], k: usize, extend: bool) -> Self {
-        let trial = &trials[k];
-        let all: Vec<usize> = (0..ground.count).collect();
-        let ridges = trial.best_ridges(ground, extend, &all);
-        let error = trial.error_with(ground, extend, &all, &ridges);
-        let blocks: Vec<f64> = all.iter().map(|&k| trial.error_with(ground, extend, &[k], &ridges)).collect();
-        let standard_error = mean_and_error(&blocks).1;
-        let setting = trial.setting.clone();
-        let alone = Blend::alone(k, ridges.clone(), extend);
-        let (flash_bytes, macs_per_sample) = deliver::size(&alone, trials, ground.data);
-        let ridges = ridges.iter().map(|&ridge| trial.ridges[ridge]).collect();
-        Self { setting, ridges, error, blocks, standard_error, flash_bytes, macs_per_sample }
-    }
 }

@@ -34,7 +34,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "M", default_value_t = FitParams::MEMORY)]
     memory: usize,
     /// What the network sees of each input: lags:M, its last samples; levels:T, averages with time constants 1, 2, 4, ..., T samples
-    /// beside the input; differences:T, the differences of neighbours among these; kautz:RE,IM,N, resonators with that pole.
+    /// beside the input; differences:T, the differences of neighbours among these; kautz:RE,IM,N, resonators with that pole;
+    /// poles:RE,IM,RE,IM,..., the input, a resonator for each complex pole and an average for each real one.
     #[arg(long, value_name = "BASIS", conflicts_with = "memory")]
     basis: Option<Basis>,
     /// Piecewise-linear maps of all of these, of so many pieces between quantiles of the data, or none.

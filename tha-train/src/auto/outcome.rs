@@ -1,0 +1,90 @@
+//! What an automatic fit found, and how it came by it.
+
+use super::blend::{Blend, mean_and_error};
+use super::trial::{Ground, Trial};
+use super::{Delivered, Honest, Setting, deliver};
+use crate::metrics::Metrics;
+use crate::model::Model;
+use serde::Serialize;
+
+/// What an automatic fit found.
+#[derive(Clone, Debug)]
+pub struct AutoOutcome {
+    /// The model as its file holds it.
+    pub model: Model,
+    /// Its figures on the rows it was fitted to.
+    pub train: Metrics,
+    /// What to expect on other data.
+    pub nested: Honest,
+    /// The same for the best linear model of lags.
+    pub linear: Option<Honest>,
+    /// Nothing was better than linear: that is what the model is.
+    pub nothing_better: bool,
+    /// The heads of the model.
+    pub heads: Vec<Delivered>,
+    /// Everything that was tried, in order.
+    pub tried: Vec<Tried>,
+    /// What to expect of models of so many bytes at most; none where nothing is as small.
+    pub budgets: [(usize, Option<f64>); 3],
+    /// Whether the search came to its end.
+    pub complete: bool,
+    /// Settings that could not be fitted, and why.
+    pub failures: Vec<(Setting, String)>,
+    /// How to come by the same model again.
+    pub recipe: Recipe,
+}
+
+/// The options with which the same model is delivered again, byte for byte.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recipe {
+    /// Settings on all inputs.
+    pub trials: usize,
+    /// Heads on subsets of the inputs.
+    pub heads: usize,
+    /// One head alone.
+    pub single: bool,
+    /// Bytes of the model file, where that is not as usual.
+    pub budget_flash: Option<usize>,
+    /// Most multiply-accumulates per sample.
+    pub budget_macs: Option<usize>,
+    /// Coverage of the intervals, where that is not as usual.
+    pub coverage: Option<f64>,
+    /// Memory and degree, where the model is that of a plain fit; but for the coverage the others do not matter then.
+    pub plain: Option<(usize, usize)>,
+}
+
+/// A setting that was tried.
+#[derive(Clone, Debug, Serialize)]
+pub struct Tried {
+    /// The setting.
+    #[serde(flatten)]
+    pub setting: Setting,
+    /// The best ridge of each output.
+    pub ridges: Vec<f64>,
+    /// Its error on all blocks.
+    pub error: f64,
+    /// Its error on each.
+    pub blocks: Vec<f64>,
+    /// The standard error over them.
+    pub standard_error: f64,
+    /// Bytes of flash and multiply-accumulates per sample of a model of it alone, about.
+    pub flash_bytes: usize,
+    /// See `flash_bytes`.
+    pub macs_per_sample: usize,
+}
+
+impl Tried {
+    pub(super) fn new(ground: &Ground<'_>, trials: &[Trial], k: usize, extend: bool) -> Self {
+        let trial = &trials[k];
+        let all: Vec<usize> = (0..ground.count).collect();
+        let ridges = trial.best_ridges(ground, extend, &all);
+        let error = trial.error_with(ground, extend, &all, &ridges);
+        let blocks: Vec<f64> = all.iter().map(|&k| trial.error_with(ground, extend, &[k], &ridges)).collect();
+        let standard_error = mean_and_error(&blocks).1;
+        let setting = trial.setting.clone();
+        let alone = Blend::alone(k, ridges.clone(), extend);
+        let (flash_bytes, macs_per_sample) = deliver::size(&alone, trials, ground.data);
+        let ridges = ridges.iter().map(|&ridge| trial.ridges[ridge]).collect();
+        Self { setting, ridges, error, blocks, standard_error, flash_bytes, macs_per_sample }
+    }
+}

@@ -1,0 +1,118 @@
+//! What an automatic fit may do.
+
+use super::{Part, search};
+use crate::data::{DataError, Dataset};
+use crate::fit::{FitError, FitParams, check_coverage, setters};
+use std::path::PathBuf;
+
+/// Two years.
+const MOST_MINUTES: f64 = 1e6;
+
+/// How far an automatic fit goes and what it may deliver.
+///
+/// | Name | Default | Range |
+/// |---|---|---|
+/// | `minutes` | none | above 0 and up to 1000000: best effort |
+/// | `trials` | none | at least 1: the same bytes every time |
+/// | `heads` | 12 from 5 inputs on, else 0 | heads on random halves of the inputs that are tried |
+/// | `single` | false | one head on all inputs |
+/// | `budget_flash` | 262144 | bytes of the model file |
+/// | `budget_macs` | none | multiply-accumulates per sample |
+/// | `coverage` | 0.9 | 0.01 to 0.999 |
+/// | `checkpoint` | none | a folder |
+/// | `seed` | 0 | |
+#[derive(Clone, Debug)]
+pub struct AutoParams {
+    pub(super) minutes: Option<f64>,
+    pub(super) trials: Option<usize>,
+    pub(super) heads: Option<usize>,
+    pub(super) single: bool,
+    pub(super) budget_flash: usize,
+    pub(super) budget_macs: Option<usize>,
+    pub(super) coverage: f64,
+    pub(super) checkpoint: Option<PathBuf>,
+    pub(super) seed: u64,
+    pub(super) without: Option<Part>,
+}
+
+impl Default for AutoParams {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl AutoParams {
+    /// Largest model file by default.
+    pub const BUDGET_FLASH: usize = 256 << 10;
+
+    /// The defaults.
+    pub fn new() -> Self {
+        let budget_flash = Self::BUDGET_FLASH;
+        Self {
+            minutes: None,
+            trials: None,
+            heads: None,
+            single: false,
+            budget_flash,
+            budget_macs: None,
+            coverage: FitParams::COVERAGE,
+            checkpoint: None,
+            seed: 0,
+            without: None,
+        }
+    }
+
+    setters! {
+        /// Time for everything.
+        = minutes: impl Into<Option<f64>>;
+        /// Heads on random halves of the inputs that are tried.
+        = heads: impl Into<Option<usize>>;
+        /// Settings on all inputs that are tried at most.
+        = trials: impl Into<Option<usize>>;
+        /// Deliver one head.
+        = single: bool;
+        /// Largest model file, bytes.
+        = budget_flash: usize;
+        /// Most multiply-accumulates per sample.
+        = budget_macs: impl Into<Option<usize>>;
+        /// The part of new measured outputs that the intervals of the model are to hold.
+        = coverage: f64;
+        /// Folder in which what was tried is kept.
+        = checkpoint: impl Into<Option<PathBuf>>;
+        /// Seed of everything.
+        = seed: u64;
+    }
+
+    /// Leaves a part out, to see what it is worth.
+    #[doc(hidden)]
+    pub fn without(self, part: Option<Part>) -> Self {
+        Self { without: part, ..self }
+    }
+
+    /// Refuses what cannot work.
+    pub fn check(&self, data: &Dataset) -> Result<(), FitError> {
+        let refuse = |option, found: String, expected: &str| {
+            Err(FitError::Option { option, found, expected: expected.into() })
+        };
+        if let Some(minutes) = self.minutes.filter(|minutes| !(*minutes > 0.0 && *minutes <= MOST_MINUTES)) {
+            return refuse("minutes", minutes.to_string(), "a number above 0 and up to 1000000");
+        }
+        if self.trials == Some(0) {
+            return refuse("trials", "0".into(), "at least 1");
+        }
+        check_coverage(self.coverage)?;
+        if data.len() < 20 {
+            let finding =
+                format!("{} samples are too few to compare settings on; 20 are the least", data.len());
+            return Err(DataError::new(&data.origin, finding).into());
+        }
+        if data.inputs.len() >= search::LINEAR {
+            let finding = format!(
+                "{} inputs are too many for a search; choose fewer `inputs`, or fit an ensemble with `heads`",
+                data.inputs.len()
+            );
+            return Err(DataError::new(&data.origin, finding).into());
+        }
+        Ok(())
+    }
+}
