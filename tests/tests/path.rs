@@ -16,8 +16,7 @@ fn filters_and_maps_from_data_to_the_stream() {
     let bench = Bench::new(env!("CARGO_BIN_EXE_tests-train"), env!("CARGO_BIN_EXE_tests-simulate"));
     bench.ok("tha-train synth --kind array --channels 4 --outputs 2 --memory 6 --samples 900 --test-samples 400 --out d -q");
     let nrmse = |options: &str, name: &str| {
-        // With data of its own for validation, both models have the stage of all samples.
-        let shape = "--degree 2 --max-rank 2 --restarts 1 --val d/test.csv -q --json --force";
+        let shape = "--degree 2 --max-rank 2 --restarts 1 -q --json --force";
         let fitted = bench.ok(&format!("tha-train fit d/train.csv --out {name} {options} {shape}"));
         let fitted: serde_json::Value = serde_json::from_str(&fitted).unwrap();
         let said = bench.ok(&format!("tha-train evaluate {name} d/test.csv --json"));

@@ -80,7 +80,7 @@ pub use ensemble::{Combine, Strategy, Summary};
 pub use export::{SourceFile, c as export_c, rust as export_rust};
 pub use fit::{FitError, FitParams, HeadReport, Outcome, ValidFitParams, Validation};
 pub use metrics::{Metrics, OutputMetrics};
-pub use model::{Model, ModelError, OutOfRange};
+pub use model::{Interval, Model, ModelError, OutOfRange};
 pub use progress::{Event, Progress, Silent};
 pub use report::{Report, html};
 pub use solve::{Decay, Ridge, SolveError, Solver, Step};

@@ -30,7 +30,7 @@ fn intervals_hold_what_they_say() {
         let shown = bench.json("inspect m.tha");
         assert_eq!(shown["interval_coverage"], coverage);
         let stored: Vec<f64> = (0..2).map(|j| shown["outputs"][j]["half_width"].as_f64().unwrap()).collect();
-        assert_eq!(stored, widths);
+        assert!(stored.iter().zip(&widths).all(|(&a, &b)| a as f32 == b as f32), "{stored:?} {widths:?}");
         let words = bench.ok("inspect m.tha");
         assert!(words.contains(&format!("half-width of {} %", 100.0 * coverage)), "{words}");
 
@@ -43,7 +43,7 @@ fn intervals_hold_what_they_say() {
             let v: Vec<f64> = line.split(',').map(|field| field.parse().unwrap()).collect();
             for (j, width) in widths.iter().enumerate() {
                 let [low, high] = [v[2 + 2 * j], v[3 + 2 * j]];
-                assert!((high - v[j] - width).abs() < 1e-9 && (v[j] - low - width).abs() < 1e-9, "{line}");
+                assert!((high - v[j] - width).abs() < 1e-6 && (v[j] - low - width).abs() < 1e-6, "{line}");
             }
         }
     }

@@ -17,7 +17,7 @@ pub enum AnalysisError {
     },
     /// Filters, maps or their numbers differ.
     #[error(
-        "the two models do not see the same features; fit both with the same `basis`, `maps` and `range`, and with `val`, so that filters and maps of both come from all of the data"
+        "the two models do not see the same features; fit both to the same data with the same `basis`, `maps` and `range`"
     )]
     Stage,
     /// A channel of the ensemble that the full model does not have.

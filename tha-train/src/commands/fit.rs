@@ -114,9 +114,9 @@ pub(super) struct Args {
     #[arg(long, conflicts_with = "folds")]
     no_refit: bool,
     /// Outside the training range: pass, polynomials go on; clamp, what the network sees stays in its range; extend, the same, and
-    /// a linear part goes on.
-    #[arg(long, default_value = "pass", value_parser = choice(&RANGES))]
-    range: RangePolicy,
+    /// a linear part goes on [default: clamp with --basis or --maps, but for lags pass].
+    #[arg(long, value_parser = choice(&RANGES))]
+    range: Option<RangePolicy>,
     /// The part of new measured outputs that the intervals of `predict --interval` and of the device are to hold; their half-widths are
     /// quantiles of the errors on validation samples and go into the model.
     #[arg(long, value_name = "C", default_value_t = FitParams::COVERAGE)]
@@ -204,11 +204,6 @@ impl Args {
     /// Pieces of the maps.
     pub fn pieces(&self) -> Option<usize> {
         self.maps.0
-    }
-
-    /// The policy outside the training range, as it was given.
-    pub fn range_name(&self) -> &'static str {
-        RANGES.iter().find(|(_, range)| *range == self.range).map_or("pass", |(name, _)| name)
     }
 
     /// What is asked for, but for the inputs of the heads, whose names the data have.

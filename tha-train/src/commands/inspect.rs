@@ -39,7 +39,7 @@ fn ranks(head: &Head) -> Vec<usize> {
     head.cores.iter().skip(1).map(|core| core.left).collect()
 }
 
-fn policies(spec: &ModelSpec) -> (&'static str, &'static str) {
+pub(super) fn policies(spec: &ModelSpec) -> (&'static str, &'static str) {
     let range = match spec.range {
         RangePolicy::Pass => "pass",
         RangePolicy::Clamp => "clamp",

@@ -147,8 +147,8 @@ impl Procedure for Ensemble<'_> {
         stage: &str,
     ) -> Result<Choice, FitError> {
         let (solve, checkpoint, progress) = (&self.options.solve, self.checkpoint.as_ref(), self.progress);
-        let widened = choice.stage.clone().widened(self.data, &rows);
-        let samples = widened.clone().rows(self.data, rows);
+        let again = self.options.stage_again(&choice.stage, self.data, &rows)?;
+        let samples = again.clone().rows(self.data, rows);
         let fits = if self.ensemble.strategy == Strategy::PerOutput {
             per_output::fit_all(&samples, &choice.heads, solve, progress)?
         } else if self.ensemble.adds() {
@@ -160,7 +160,7 @@ impl Procedure for Ensemble<'_> {
             return Err(FitError::Stopped);
         }
         let mut choice = choice.clone();
-        choice.stage = widened;
+        choice.stage = again;
         for (head, fit) in choice.heads.iter_mut().zip(fits) {
             head.fit = fit;
         }

@@ -46,7 +46,7 @@ impl Procedure for Full<'_> {
     fn refit(&self, choice: &Choice, (): &(), rows: Vec<usize>, _: &str) -> Result<Choice, FitError> {
         let start = Instant::now();
         let mut choice = choice.clone();
-        choice.stage = choice.stage.widened(self.data, &rows);
+        choice.stage = self.options.stage_again(&choice.stage, self.data, &rows)?;
         let samples = choice.stage.clone().rows(self.data, rows);
         let problem = Problem { x: &samples, y: &samples.y };
         let head = &mut choice.heads[0];

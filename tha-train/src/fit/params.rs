@@ -26,7 +26,7 @@ use tha_core::RangePolicy;
 /// | `restarts` | 12; 1 for heads | 1 to 1024 |
 /// | `validation` | the last 0.2 of each record | a part between 0 and 1, other data, or 2 to 1000 folds |
 /// | `refit` | true | |
-/// | `range` | pass | pass, clamp, extend |
+/// | `range` | clamp behind filters or maps, pass for lags | pass, clamp, extend |
 /// | `coverage` | 0.9 | 0.01 to 0.999 |
 /// | `seed` | 0 | |
 ///
@@ -65,7 +65,7 @@ pub struct FitParams<'a> {
     restarts: Option<usize>,
     validation: Validation<'a>,
     refit: bool,
-    range: RangePolicy,
+    range: Option<RangePolicy>,
     coverage: f64,
     heads: Option<usize>,
     subset_size: Option<usize>,
@@ -124,7 +124,7 @@ impl<'a> FitParams<'a> {
             refit: true,
             restarts: None,
             validation: Validation::default(),
-            range: RangePolicy::Pass,
+            range: None,
             coverage: Self::COVERAGE,
             heads: None,
             subset_size: None,
@@ -163,8 +163,8 @@ impl<'a> FitParams<'a> {
         = validation: Validation<'a>;
         /// Whether the chosen structure is fitted to all of the data in the end.
         = refit: bool;
-        /// What the model does with inputs outside their training range.
-        = range: RangePolicy;
+        /// What the model does with inputs outside their training range; `None` for what suits the model.
+        = range: impl Into<Option<RangePolicy>>;
         /// The part of new measured outputs that the intervals of the model are to hold.
         = coverage: f64;
         /// Heads of an ensemble.
@@ -268,7 +268,11 @@ impl<'a> FitParams<'a> {
                 budget_macs: self.budget_macs,
             }
         });
-        let Self { basis, maps, validation, refit, range, coverage, .. } = self;
+        let Self { basis, maps, validation, refit, coverage, .. } = self;
+        // Lags are the paper's polynomial, which is exact everywhere where it is the truth; and to clamp some lags of a smooth input
+        // and not others can be worse than to let all pass. Behind filters pass is never better by much and can explode.
+        let paper = matches!(basis, Basis::Lags(_)) && maps.is_none();
+        let range = self.range.unwrap_or(if paper { RangePolicy::Pass } else { RangePolicy::Clamp });
         let valid = ValidFitParams { basis, maps, solve, validation, refit, range, coverage, ensemble };
         valid.check(data)?;
         Ok(valid)

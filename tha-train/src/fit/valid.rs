@@ -81,6 +81,23 @@ impl ValidFitParams<'_> {
         Ok(Stage::fit(data, rows, &scaling, &self.basis, self.maps, self.range)?)
     }
 
+    /// The stage for a refit to other rows: as they suggest it, so that models of the same rows have the same stage. Lags only
+    /// widen their range, and so do maps that would have other columns than the networks that a refit starts from.
+    pub(crate) fn stage_again(
+        &self,
+        before: &Stage,
+        data: &Dataset,
+        rows: &[usize],
+    ) -> Result<Stage, FitError> {
+        if !before.is_plain() {
+            let fresh = self.stage(data, rows)?;
+            if fresh.has_columns_of(before) {
+                return Ok(fresh);
+            }
+        }
+        Ok(before.clone().widened(data, rows))
+    }
+
     /// The number of the first sample of a record that can be predicted, from 1.
     pub(crate) fn settled(&self) -> usize {
         self.basis.bank(1).map_or(1, |bank| bank.history() + 1)

@@ -132,6 +132,12 @@ impl Stage {
         self
     }
 
+    /// Whether networks over the features of both have the same columns.
+    pub(crate) fn has_columns_of(&self, other: &Self) -> bool {
+        let columns = |stage: &Self| stage.known.iter().map(|known| known.ramps.len()).collect::<Vec<_>>();
+        self.bank == other.bank && columns(self) == columns(other)
+    }
+
     /// Lag windows of any range.
     fn lags(memory: usize, scaling: &Scaling) -> Self {
         let bank = Basis::Lags(memory).bank(scaling.inputs.len()).expect("a memory from one on");
@@ -200,7 +206,7 @@ impl Stage {
     }
 
     /// Lags alone, as a file means them that lists no features.
-    fn is_plain(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         self.policy != RangePolicy::Extend
             && self.bank.features.iter().all(Feature::is_delay)
             && self.known.iter().all(|known| known.nodes.is_empty())
