@@ -16,6 +16,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use tha_core::RangePolicy;
 
+/// Numbers of x at most in the fit to all rows, 320 MB: of more rows every n-th is taken, still hundreds for each parameter.
+const NUMBERS: usize = 40_000_000;
+
 /// Bytes at most, measured: of the file without a model, of a channel beside its name, of a head beside its numbers, of a feature and of
 /// the filters.
 const FILE: usize = 640;
@@ -181,7 +184,9 @@ fn refit(
         fit(staged, ridges, Some(Last { from: None }))?
     } else {
         let near = fit(&staged.at(ground.rows.clone()), ridges, None)?;
-        fit(staged, &ridges[ridges.len() - 1..], Some(Last { from: Some(&near) }))?
+        let every = (staged.rows.len() * setting.columns(inputs.len())).div_ceil(NUMBERS);
+        let rows = staged.rows.iter().copied().step_by(every).collect();
+        fit(&staged.at(rows), &ridges[ridges.len() - 1..], Some(Last { from: Some(&near) }))?
     };
     let x = staged.of_inputs(inputs);
     let truth = staged.y.columns_range(outputs);

@@ -19,16 +19,15 @@ const RANK: usize = 4;
 const GAMMAS: [f64; 2] = [0.3, 3.0];
 /// The weakest ridge is clearly the best if it is better than the one before by this factor.
 const WEAKER: f64 = 0.99;
-/// Most columns of x of a linear model.
+/// Most columns of x of a linear model, and few.
 pub(super) const LINEAR: usize = 800;
+const FEW: usize = 160;
 /// Steps go on while they help by this factor.
 const HELPS: f64 = 0.99;
 /// Bases and settings that are looked at more closely.
 const CLOSER: usize = 3;
 /// Bases that are looked at with products first.
 const QUADRATIC: usize = 8;
-/// How often the next bases follow.
-const ROUNDS: usize = 3;
 /// Heads on subsets of the inputs, and the inputs from which there are any.
 const SUBSETS: usize = 12;
 const MANY: usize = 5;
@@ -62,8 +61,8 @@ pub(super) struct Search<'a> {
     pub(super) polynomial: Option<Polynomial>,
     /// Whether it came to its end.
     pub(super) complete: bool,
-    /// The longest trial so far.
-    longest: Duration,
+    /// Seconds for the work of a setting, of late.
+    pace: f64,
 }
 
 /// The search is over.
@@ -76,7 +75,7 @@ impl<'a> Search<'a> {
         checkpoint: Option<Checkpoint<'a>>,
         progress: &'a dyn Progress,
     ) -> Self {
-        let (trials, failures, longest) = (Vec::new(), Vec::new(), Duration::ZERO);
+        let (trials, failures) = (Vec::new(), Vec::new());
         Self {
             ground,
             trials,
@@ -86,7 +85,7 @@ impl<'a> Search<'a> {
             failures,
             polynomial: None,
             complete: true,
-            longest,
+            pace: 0.0,
         }
     }
 
@@ -139,7 +138,9 @@ impl<'a> Search<'a> {
             return Ok(Ok(()));
         }
         // The first trials are made in any case: there must be something to deliver.
-        let late = end.is_some_and(|end| Instant::now() + self.longest / 2 > end);
+        let work = setting.work(self.ground.data.inputs.len(), self.ground.y.ncols());
+        let expected = Duration::from_secs_f64(work * self.pace);
+        let late = end.is_some_and(|end| Instant::now() + expected > end);
         let whole = self.trials.iter().filter(|trial| trial.setting.inputs.is_none()).count();
         let enough = setting.inputs.is_none() && whole >= self.effort.trials;
         if self.progress.stop() || enough || (late && self.trials.len() > 1) {
@@ -162,7 +163,8 @@ impl<'a> Search<'a> {
             }
             Err(error) => return Err(error),
         }
-        self.longest = self.longest.max(start.elapsed());
+        let pace = start.elapsed().as_secs_f64() / work;
+        self.pace = if self.pace > 0.0 { 0.5 * (self.pace + pace) } else { pace };
         Ok(Ok(()))
     }
 
@@ -221,19 +223,19 @@ impl<'a> Search<'a> {
             };
         }
         let p = self.ground.data.inputs.len();
-        // Linear models of every basis cost little.
-        for setting in bases.iter().filter(|setting| setting.columns(p) <= LINEAR) {
-            attempt!(setting.clone());
-            let memory = setting.memory();
-            if memory >= 20 {
-                for tau in [memory as f64 / 10.0, memory as f64 / 4.0] {
-                    attempt!(Setting { decay: Some(tau), ..setting.clone() });
+        // The best bases closely, then the next ones: their settings with maps, other weights of products and one degree more; the
+        // best of all settings with more rank, and with one network for all outputs. With many inputs bases of many features take
+        // long: they come when something has been made of the others.
+        for (most, round) in [(FEW, 1), (LINEAR, 1), (LINEAR, 2), (LINEAR, 3)] {
+            for setting in bases.iter().filter(|setting| setting.columns(p) <= most) {
+                attempt!(setting.clone());
+                let memory = setting.memory();
+                if memory >= 20 {
+                    for tau in [memory as f64 / 10.0, memory as f64 / 4.0] {
+                        attempt!(Setting { decay: Some(tau), ..setting.clone() });
+                    }
                 }
             }
-        }
-        // The best bases closely, then the next ones: their settings with maps, other weights of products and one degree more; the
-        // best of all settings with more rank, and with one network for all outputs.
-        for round in 1..=ROUNDS {
             // Quadratic ones of the best, and then of all of them.
             for basis in self.best_bases(if round == 1 { QUADRATIC } else { usize::MAX }) {
                 let setting = Setting::polynomial(basis, None, GAMMAS[0], 2, RANK);
@@ -262,11 +264,13 @@ impl<'a> Search<'a> {
                     attempt!(Setting { rank: 2 * RANK, separate: false, ..setting.clone() });
                 }
             }
-            if round == 1 {
+            if most == FEW {
                 self.polynomial = polynomial(self, self.progress);
                 if self.polynomial.is_some() {
                     return Ok(Ok(()));
                 }
+            }
+            if round == 1 {
                 // From the best one step in every direction, as long as that helps.
                 while let Some((error, best)) = self.best(|_| true) {
                     let best = best.clone();
