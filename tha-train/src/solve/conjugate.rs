@@ -27,7 +27,8 @@ pub(super) struct Linearised<'a> {
     q: usize,
     /// Per block: w_c(t, j), rows x (outputs, components).
     weights: Vec<Vec<f64>>,
-    coupling: DMatrix<f64>,
+    /// Omega.
+    pub(super) coupling: DMatrix<f64>,
     /// J^T r as q x C.
     gradient: DMatrix<f64>,
     pub(super) loss: f64,
@@ -141,7 +142,8 @@ impl<'a> Linearised<'a> {
         Some((self.scatter(&delta), self.scatter(&rhs)))
     }
 
-    fn gather(&self, theta: &[f64]) -> DMatrix<f64> {
+    /// The slices V_k(a, :, b) of coefficients as columns, in the order of the components.
+    pub(super) fn gather(&self, theta: &[f64]) -> DMatrix<f64> {
         let list = &self.components.list;
         DMatrix::from_fn(self.q, list.len(), |i, c| theta[list[c].3 + i * list[c].4])
     }

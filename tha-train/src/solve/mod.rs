@@ -42,7 +42,7 @@ pub(crate) use mvmals::step as super_core_step;
 pub use options::{Decay, Ridge, SolveParams, Solver};
 pub(crate) use rows::KEPT;
 #[doc(hidden)]
-pub use search::StartKind;
+pub use search::Rule;
 
 use crate::data::BLOCKS;
 use crate::network::{Features, Network, Normal, dimension};

@@ -25,12 +25,13 @@ pub(super) struct Spectrum {
 }
 
 impl Spectrum {
-    /// Bond `bond` (1 to d - 1) of `train`, judged on the rows of x; `None` where the train is not finite.
-    pub(super) fn new(train: &Network, bond: usize, x: &DMatrix<f64>) -> Option<Self> {
+    /// Bond `bond` (1 to d - 1) of `train`, judged on the rows of x; `None` where the train is not finite. Bonds at
+    /// the ends are judged where the forms of the end vanish, if `projected`.
+    pub(super) fn new(train: &Network, bond: usize, x: &DMatrix<f64>, projected: bool) -> Option<Self> {
         let mut train = train.clone();
         let values = match bond {
-            b if b + 1 == train.degree() => last_bond(&mut train, x)?,
-            1 => first_bond(&mut train, x)?,
+            b if projected && b + 1 == train.degree() => last_bond(&mut train, x)?,
+            1 if projected => first_bond(&mut train, x)?,
             _ => middle_bond(&mut train, bond, x)?,
         };
         let parts = svd(&values)?;
@@ -163,7 +164,7 @@ mod tests {
             }
         }
         assert!((train.evaluate(&x) - truth.evaluate(&x)).norm() < 1e-9);
-        let spectrum = Spectrum::new(&train, 2, &x).unwrap();
+        let spectrum = Spectrum::new(&train, 2, &x, true).unwrap();
         assert!(spectrum.losses[2] < 1e-9 * spectrum.losses[1], "{:?}", spectrum.losses);
         assert_eq!(spectrum.cut(2).ranks(), vec![2, 2]);
     }
