@@ -19,7 +19,7 @@ const MONOMIALS: usize = 600;
 /// Relative loss below which moments have lost digits that the rows still have, and the part of the loss that a step has to
 /// gain there to be followed by another.
 const DIGITS: f64 = 1e-10;
-const WORTHWHILE: f64 = 0.1;
+const WORTHWHILE: f64 = 0.01;
 
 /// A network that may fit exactly, or nothing where that is known to be impossible or was not tried. `floor` is the relative
 /// squared residual of the direct solution, where it is known.
