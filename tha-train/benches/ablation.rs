@@ -69,7 +69,7 @@ fn recorded(directory: &Path, seeds: u64, base: &SolveParams) -> (String, f64, f
             let start = cpu_seconds();
             let found = train.fit(&SolveParams { degree, seed, ..base.clone() });
             cpu += (cpu_seconds() - start) / seeds as f64;
-            let ratio = fresh.residual(&found.train) / best;
+            let ratio = fresh.residual(&found.network) / best;
             above += usize::from(ratio >= 1.0);
             worst = worst.max(ratio);
         }
@@ -87,7 +87,7 @@ fn planted(seeds: u64, base: &SolveParams) -> (usize, usize, f64) {
         for seed in 0..seeds {
             let (train, fresh) = noise_free(shape, rank, seed);
             let options = SolveParams { degree: shape.2, max_rank, ..base.clone() };
-            found += usize::from(fresh.residual(&train.fit(&options).train) <= 1e-9);
+            found += usize::from(fresh.residual(&train.fit(&options).network) <= 1e-9);
         }
     }
     let all = NETWORKS.len() * seeds as usize;

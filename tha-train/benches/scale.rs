@@ -58,7 +58,7 @@ fn run(p: usize, rows: usize, rank: usize) -> f64 {
     let cpu = cpu_seconds() - cpu;
     println!(
         "| {p} | {rows} | {rank} | {} | {:.1} | {cpu:.1} | {:.2e} | {:.0} |",
-        result.train.parameters(),
+        result.network.parameters(),
         start.elapsed().as_secs_f64(),
         result.train_residual,
         peak_mib()

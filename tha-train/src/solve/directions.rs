@@ -1,6 +1,6 @@
 //! The directions of x on which the outputs depend: where starts come from when the inputs are many.
 //!
-//! A train sees x through its slices V_k(a, :, b) only, few of the q directions there are. Inputs being white, moments
+//! A network sees x through its slices V_k(a, :, b) only, few of the q directions there are. Inputs being white, moments
 //! of what linear least squares leaves have their range in the span of those slices (Stein's lemma), and all else in
 //! them is noise, whose eigenvalues end at an edge that their bulk tells. The second moment sum_t r_t x_t x_t^T shows
 //! the directions of quadratic terms; the third, as the matrix of its inner products sum_{s /= t} r_s r_t (x_s . x_t)^2 x_s x_t^T,

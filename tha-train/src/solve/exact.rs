@@ -76,7 +76,7 @@ pub(super) fn polish(
     let frame = Frame::new(problem)?;
     let (x, y) = frame.enter(problem);
     let inside = Problem { x: &x, y: &y };
-    let mut network = frame.enter_train(network);
+    let mut network = frame.enter_network(network);
     network.balance();
     let entered = moments.map(|moments| moments.entered(frame.map(), frame.scale()));
     let rows = match entered.as_ref().filter(|_| network.parameters() <= EXPLICIT) {
