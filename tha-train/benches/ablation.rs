@@ -1,7 +1,7 @@
 //! What each source of starts and each rule of the search buys and costs.
 //!
-//! `cargo bench -p tha-train --bench ablation -- DIR [SEEDS [P]]`: the reference problems of DIR, noise-free networks and a network of
-//! many inputs P (50 unless told; 0 leaves it out), with all of them and without each.
+//! `cargo bench -p tha-train --bench ablation -- DIR [SEEDS [P [RULE ...]]]`: the reference problems of DIR, noise-free networks and a network of
+//! many inputs P (50 unless told; 0 leaves it out), with all of them and without each (or each RULE).
 
 mod common;
 
@@ -42,7 +42,9 @@ fn main() {
         Rule::Sketch,
         Rule::Agreement,
     ];
-    for without in std::iter::once(None).chain(rules.map(Some)) {
+    let wanted = |rule: &Rule| arguments.len() < 4 || arguments[3..].contains(&format!("{rule:?}"));
+    let rules = rules.into_iter().filter(wanted).map(Some);
+    for without in std::iter::once(None).chain(rules) {
         let base = SolveParams { without, ..SolveParams::default() };
         let (failed, worst, cpu) = recorded(directory, seeds, &base);
         let (found, all, free) = planted(seeds, &base);

@@ -154,7 +154,9 @@ fn on_few(
     };
     outer.starts += 1;
     let seed = outer.params.seed.wrapping_add(outer.starts as u64);
-    let params = SolveParams { max_rank: level, restarts: RESTARTS, seed, ..outer.params.clone() };
+    // Without random starts there would be nothing to start from.
+    let without = outer.params.without.filter(|rule| *rule != Rule::Random);
+    let params = SolveParams { max_rank: level, restarts: RESTARTS, seed, without, ..outer.params.clone() };
     let candidates = search(&few, &rows, direct.as_ref(), &params, outer.log)?;
     let best = candidates.last().expect("a search has candidates");
     Ok(change_slices(&best.network, basis))
