@@ -1,7 +1,7 @@
-//! What each kind of starts of the search buys and costs.
+//! What each source of starts and each rule of the search buys and costs.
 //!
-//! `cargo bench -p tha-train --bench ablation -- DIR [SEEDS [P]]`: the reference problems of DIR, noise-free networks and a network of
-//! many inputs P (50 unless told; 0 leaves it out), with all kinds of starts and without each of them.
+//! `cargo bench -p tha-train --bench ablation -- DIR [SEEDS [P [RULE ...]]]`: the reference problems of DIR, noise-free networks and a network of
+//! many inputs P (50 unless told; 0 leaves it out), with all of them and without each (or each RULE).
 
 mod common;
 
@@ -9,7 +9,7 @@ use common::recorded::{Recorded, Shape, names, noise_free};
 use common::{Normal, cpu_seconds, lagged, network};
 use std::path::Path;
 use tha_train::Silent;
-use tha_train::solve::{Problem, SolveParams, StartKind, choose_and_fit};
+use tha_train::solve::{Problem, Rule, SolveParams, choose_and_fit};
 
 /// Noise-free networks: shape, rank and cap.
 const NETWORKS: [(Shape, usize, usize); 4] = [
@@ -29,14 +29,22 @@ fn main() {
         "| without | not below recorded | worst of the best recorded | CPU s | noise-free found | CPU s | p = {inputs} | CPU s |"
     );
     println!("|---|---|---|---|---|---|---|---|");
-    let kinds = [
-        None,
-        Some(StartKind::Subspaces),
-        Some(StartKind::Directed),
-        Some(StartKind::Grown),
-        Some(StartKind::Random),
+    let rules = [
+        Rule::Subspaces,
+        Rule::Quartics,
+        Rule::Directed,
+        Rule::Growth,
+        Rule::Grown,
+        Rule::Random,
+        Rule::Above,
+        Rule::Projection,
+        Rule::Refit,
+        Rule::Sketch,
+        Rule::Agreement,
     ];
-    for without in kinds {
+    let wanted = |rule: &Rule| arguments.len() < 4 || arguments[3..].contains(&format!("{rule:?}"));
+    let rules = rules.into_iter().filter(wanted).map(Some);
+    for without in std::iter::once(None).chain(rules) {
         let base = SolveParams { without, ..SolveParams::default() };
         let (failed, worst, cpu) = recorded(directory, seeds, &base);
         let (found, all, free) = planted(seeds, &base);
@@ -63,7 +71,7 @@ fn recorded(directory: &Path, seeds: u64, base: &SolveParams) -> (String, f64, f
             let start = cpu_seconds();
             let found = train.fit(&SolveParams { degree, seed, ..base.clone() });
             cpu += (cpu_seconds() - start) / seeds as f64;
-            let ratio = fresh.residual(&found.train) / best;
+            let ratio = fresh.residual(&found.network) / best;
             above += usize::from(ratio >= 1.0);
             worst = worst.max(ratio);
         }
@@ -81,7 +89,7 @@ fn planted(seeds: u64, base: &SolveParams) -> (usize, usize, f64) {
         for seed in 0..seeds {
             let (train, fresh) = noise_free(shape, rank, seed);
             let options = SolveParams { degree: shape.2, max_rank, ..base.clone() };
-            found += usize::from(fresh.residual(&train.fit(&options).train) <= 1e-9);
+            found += usize::from(fresh.residual(&train.fit(&options).network) <= 1e-9);
         }
     }
     let all = NETWORKS.len() * seeds as usize;

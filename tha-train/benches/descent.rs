@@ -30,7 +30,7 @@ fn main() {
             let settings = Settings { ranks, gamma: 1.0, ridge, decay: None, exact: false };
             let problem = Problem { x: &x, y: &y };
             last = Some(fit(&problem, &settings, last.as_ref(), &options, &Silent).expect("a fit"))
-                .map(|fit| fit.train);
+                .map(|fit| fit.network);
         }
         let residual = (last.expect("five fits").evaluate(&x) - &y).norm() / y.norm();
         let (seconds, cpu) = (clock.elapsed().as_secs_f64(), cpu_seconds() - before);

@@ -55,9 +55,9 @@ fn recorded(directory: &Path, seed: u64, cap: usize) {
         let start = cpu_seconds();
         let result = train.fit(&options);
         let cpu = cpu_seconds() - start;
-        let method = format!("**ladder {:?}**", result.train.ranks());
+        let method = format!("**ladder {:?}**", result.network.ranks());
         let speed = slowest.map_or(String::new(), |slow| format!("{:.0}", slow / cpu));
-        line(&method, result.train.parameters(), cpu, fresh.residual(&result.train), speed);
+        line(&method, result.network.parameters(), cpu, fresh.residual(&result.network), speed);
     }
 }
 
@@ -82,7 +82,7 @@ fn recovered(rank: usize, max_rank: usize, shapes: &[Shape]) {
             .map(|seed| {
                 let (train, fresh) = noise_free((p, memory, degree, outputs, rows), rank, seed);
                 let options = SolveParams { degree, max_rank, ..SolveParams::default() };
-                fresh.residual(&train.fit(&options).train)
+                fresh.residual(&train.fit(&options).network)
             })
             .collect();
         let cpu = (cpu_seconds() - start) / 10.0;

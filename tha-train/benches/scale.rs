@@ -1,6 +1,6 @@
 //! Time against the number of inputs p, rows N and rank r, with the fitted exponents.
 //!
-//! `cargo bench -p tha-train --bench scale -- [LARGEST_P [even]]` (50 unless told; 200 takes minutes). Data are random
+//! `cargo bench -p tha-train --bench scale -- [LARGEST_P [SMALLEST_P]] [even]` (6 to 50 unless told; 200 takes minutes). Data are random
 //! networks of degree 3, memory 3 and the rank of the fit, plus 1 % noise; the fit is the ladder with that rank as its
 //! cap. In the networks the constant, linear, quadratic and cubic parts are of one size, as in systems one can hope to
 //! identify; with `even` all entries are drawn alike, which leaves a nearly pure cubic. The paper's MVMALS costs p^6.
@@ -13,11 +13,17 @@ use tha_train::Silent;
 use tha_train::solve::{Problem, SolveParams, choose_and_fit};
 
 fn main() {
-    let largest = std::env::args().skip(1).find_map(|a| a.parse().ok()).unwrap_or(50);
+    let numbers: Vec<usize> = std::env::args().skip(1).filter_map(|a| a.parse().ok()).collect();
+    let largest = numbers.first().copied().unwrap_or(50);
+    let smallest = numbers.get(1).copied().unwrap_or(0);
     println!("| p | N | rank | parameters | seconds | CPU s | residual | peak MiB |");
     println!("|---|---|---|---|---|---|---|---|");
-    let inputs: Vec<usize> = [6, 12, 25, 50, 100, 200].into_iter().filter(|p| *p <= largest).collect();
+    let inputs: Vec<usize> =
+        [6, 12, 25, 50, 100, 200].into_iter().filter(|p| (smallest..=largest).contains(p)).collect();
     let times: Vec<_> = inputs.iter().map(|p| (*p as f64, run(*p, 20_000, 3))).collect();
+    if smallest > 12 {
+        return;
+    }
     let rows = [5_000, 10_000, 20_000, 40_000];
     let by_rows: Vec<_> = rows.iter().map(|n| (*n as f64, run(12, *n, 3))).collect();
     let by_rank: Vec<_> = (1..=4).map(|r| (r as f64, run(12, 20_000, r))).collect();
@@ -52,7 +58,7 @@ fn run(p: usize, rows: usize, rank: usize) -> f64 {
     let cpu = cpu_seconds() - cpu;
     println!(
         "| {p} | {rows} | {rank} | {} | {:.1} | {cpu:.1} | {:.2e} | {:.0} |",
-        result.train.parameters(),
+        result.network.parameters(),
         start.elapsed().as_secs_f64(),
         result.train_residual,
         peak_mib()

@@ -47,7 +47,7 @@ fn networks(problem: &Problem<'_>, blocks: &[usize], groups: &[Vec<usize>], opti
         let problem = Problem { x: problem.x, y: &y };
         let chosen = choose(&problem, blocks, options, &Silent).expect("a choice");
         let s = &chosen.settings;
-        let network = fit(&problem, s, chosen.start(), options, &Silent).expect("a fit").train;
+        let network = fit(&problem, s, chosen.start(), options, &Silent).expect("a fit").network;
         fitted.networks.push(network);
         fitted.chosen.push(format!("{:?} {:.2} {}", s.ranks, s.gamma, s.ridge));
         fitted.held_out += chosen.error * group.len() as f64 / outputs;

@@ -61,8 +61,8 @@ fn exactly(seed: u64, q: usize, outputs: usize, ranks: &[usize], max_rank: usize
     let (y, wanted) = (truth.evaluate(&x), truth.evaluate(&fresh));
     let options = SolveParams { degree: ranks.len() + 1, max_rank, ..SolveParams::default() };
     let found = choose_and_fit(&Problem { x: &x, y: &y }, &options, &Silent).unwrap();
-    assert!(residual(&found.train, &fresh, &wanted) < 1e-9, "seed {seed}: {}", found.train_residual);
-    assert!(found.train.ranks().iter().all(|r| *r <= max_rank));
+    assert!(residual(&found.network, &fresh, &wanted) < 1e-9, "seed {seed}: {}", found.train_residual);
+    assert!(found.network.ranks().iter().all(|r| *r <= max_rank));
 }
 
 #[test]
@@ -83,9 +83,9 @@ fn noisy(q: usize, ranks: &[usize], seed: u64) {
     let options = SolveParams { degree: ranks.len() + 1, ..SolveParams::default() };
     let found = choose_and_fit(&Problem { x: &x, y: &y }, &options, &Silent).unwrap();
     let fresh = rows(1000, q, &mut draws);
-    let error = residual(&found.train, &fresh, &truth.evaluate(&fresh));
+    let error = residual(&found.network, &fresh, &truth.evaluate(&fresh));
     let floor = 0.01 * (truth.parameters() as f64 / count as f64).sqrt();
-    assert_eq!(found.train.ranks(), ranks);
+    assert_eq!(found.network.ranks(), ranks);
     assert!(error < 1.3 * floor, "{error} against a floor of {floor}");
 }
 
@@ -101,8 +101,8 @@ fn networks_of_many_inputs_are_found() {
     y.apply(|v| *v += noise * draws.draw());
     let options = SolveParams { degree: 3, max_rank: 4, restarts: 1, ..SolveParams::default() };
     let found = choose_and_fit(&Problem { x: &x, y: &y }, &options, &Silent).unwrap();
-    assert_eq!(found.train.ranks(), [3, 3]);
-    let error = residual(&found.train, &fresh, &truth.evaluate(&fresh));
+    assert_eq!(found.network.ranks(), [3, 3]);
+    let error = residual(&found.network, &fresh, &truth.evaluate(&fresh));
     assert!(error < noise, "{error}");
 }
 
@@ -118,7 +118,7 @@ fn the_number_of_threads_does_not_change_a_bit() {
             SolveParams { restarts: 2, ridge: Ridge::Fixed(1e-3), sweeps: 5, ..SolveParams::default() };
         let run = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| choose_and_fit(&Problem { x: &x, y: &y }, &options, &Silent).unwrap().train)
+            pool.install(|| choose_and_fit(&Problem { x: &x, y: &y }, &options, &Silent).unwrap().network)
         };
         assert_eq!(run(1), run(3));
     }
@@ -193,7 +193,7 @@ fn degenerate_data_work_or_say_why_not() {
         x.set_column(3, &copy);
         let y = DMatrix::from_fn(200, 1, |t, _| x[(t, 4)] * x[(t, 5)] + x[(t, 6)]);
         let found = run(&x, &y, &options).unwrap();
-        assert!(residual(&found.train, &x, &y) < 1e-3, "{solver:?} {}", found.train_residual);
+        assert!(residual(&found.network, &x, &y) < 1e-3, "{solver:?} {}", found.train_residual);
         // Fewer rows than unknowns, two outputs.
         let short = rows(12, 7, &mut draws);
         let two = DMatrix::from_fn(12, 2, |t, j| short[(t, 1 + j)]);
@@ -206,7 +206,7 @@ fn degenerate_data_work_or_say_why_not() {
         assert!(run(&one, &DMatrix::from_element(20, 1, 3.0), &options).unwrap().train_residual < 1e-5);
         // Nothing to explain.
         let zero = run(&x, &DMatrix::zeros(200, 1), &options).unwrap();
-        assert_eq!(zero.train.evaluate(&x).norm(), 0.0);
+        assert_eq!(zero.network.evaluate(&x).norm(), 0.0);
     }
     let options = SolveParams::default();
     let none = DMatrix::zeros(0, 3);
@@ -239,9 +239,9 @@ fn a_prior_over_the_lags_helps_where_kernels_fade() {
     let error = |decay| {
         let options = SolveParams { decay, ..options.clone() };
         let found = choose_and_fit(&rows, &options, &Silent).unwrap();
-        let again = fit(&rows, &found.settings, Some(&found.train), &options, &Silent).unwrap();
+        let again = fit(&rows, &found.settings, Some(&found.network), &options, &Silent).unwrap();
         assert_eq!(again.settings, found.settings, "a refit keeps the prior");
-        (residual(&again.train, &fresh, &wanted), found.settings.decay)
+        (residual(&again.network, &fresh, &wanted), found.settings.decay)
     };
     let (free, none) = error(Decay::None);
     let (chosen, some) = error(Decay::Auto);
@@ -251,8 +251,8 @@ fn a_prior_over_the_lags_helps_where_kernels_fade() {
         let ridge = Ridge::Fixed(1e-3);
         let given = SolveParams { solver, ridge, decay: Decay::Fixed(10.0), ..options.clone() };
         let found = choose_and_fit(&rows, &given, &Silent).unwrap();
-        assert_eq!((found.settings.decay, found.train.q()), (Some(10.0), 41));
-        assert!(residual(&found.train, &fresh, &wanted) < free, "{solver:?}");
+        assert_eq!((found.settings.decay, found.network.q()), (Some(10.0), 41));
+        assert!(residual(&found.network, &fresh, &wanted) < free, "{solver:?}");
     }
     let wrong = SolveParams { memory: 7, decay: Decay::Fixed(10.0), ..options };
     assert!(matches!(choose_and_fit(&rows, &wrong, &Silent), Err(SolveError::Shape { .. })));
@@ -275,11 +275,12 @@ fn direct_chooses_a_penalty_and_a_refit_keeps_it() {
     let found = choose_and_fit(&rows, &given, &Silent).unwrap();
     let free = SolveParams { ridge: Ridge::Fixed(0.0), ..given.clone() };
     let free = choose_and_fit(&rows, &free, &Silent).unwrap();
-    let (chosen, free) = (residual(&found.train, &fresh, &wanted), residual(&free.train, &fresh, &wanted));
+    let (chosen, free) =
+        (residual(&found.network, &fresh, &wanted), residual(&free.network, &fresh, &wanted));
     let ridge = found.settings.ridge;
     assert!(ridge > 0.0 && chosen < 0.5 * free, "{chosen} at {ridge}, {free} without a penalty");
-    let again = fit(&rows, &found.settings, Some(&found.train), &given, &Silent).unwrap();
-    assert_eq!((&again.settings, &again.train), (&found.settings, &found.train));
+    let again = fit(&rows, &found.settings, Some(&found.network), &given, &Silent).unwrap();
+    assert_eq!((&again.settings, &again.network), (&found.settings, &found.network));
 
     // Without noise there is next to nothing to penalise.
     let (x, truth) = (self::rows(400, 5, &mut draws), network(1, 5, &[2, 2], &mut draws));
@@ -287,5 +288,5 @@ fn direct_chooses_a_penalty_and_a_refit_keeps_it() {
     let fresh = self::rows(100, 5, &mut draws);
     let given = SolveParams { solver: Solver::Direct, ..SolveParams::default() };
     let found = choose_and_fit(&Problem { x: &x, y: &y }, &given, &Silent).unwrap();
-    assert!(residual(&found.train, &fresh, &truth.evaluate(&fresh)) < 1e-10, "{:?}", found.settings);
+    assert!(residual(&found.network, &fresh, &truth.evaluate(&fresh)) < 1e-10, "{:?}", found.settings);
 }

@@ -38,7 +38,7 @@ fn error(train: &Dataset, test: &Dataset, basis: Basis, max_rank: usize) -> f64 
     let memory = if let Basis::Lags(memory) = basis { memory } else { 0 };
     let options = SolveParams { degree: 3, max_rank, memory, ..SolveParams::default() };
     let chosen = choose(&problem, &blocks, &options, &Silent).unwrap();
-    let network = fit(&problem, &chosen.settings, chosen.start(), &options, &Silent).unwrap().train;
+    let network = fit(&problem, &chosen.settings, chosen.start(), &options, &Silent).unwrap().network;
     let samples = stage.rows(test, test.scored_rows(history + 1));
     let mut prediction: DMatrix<f64> = network.evaluate(&samples);
     scaling.restore(&mut prediction);

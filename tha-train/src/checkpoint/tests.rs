@@ -56,14 +56,14 @@ fn fits_come_back_to_the_bit() {
     let folder = Folder::new();
     let checkpoint = folder.open();
     let fit = Fit {
-        train: Network::random(2, 5, &[2, 3], &mut Normal::new(1)),
+        network: Network::random(2, 5, &[2, 3], &mut Normal::new(1)),
         settings: Settings { ranks: vec![2, 3], gamma: 0.3, ridge: 1e-7, decay: Some(3.0), exact: false },
         sweeps: 4,
         train_residual: 0.1,
     };
     keep(Some(&checkpoint), "head", &(), || Ok(fit.clone())).unwrap();
     let back: Fit = keep(Some(&checkpoint), "head", &(), || Err(FitError::Stopped)).unwrap();
-    assert_eq!(back.train, fit.train);
+    assert_eq!(back.network, fit.network);
     assert_eq!((back.settings, back.sweeps), (fit.settings, 4));
 }
 

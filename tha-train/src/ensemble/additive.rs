@@ -64,13 +64,13 @@ pub(super) fn choose(
             train(material, count, next, solve, checkpoint, progress)?
         }
     };
-    let costs: Vec<Cost> = added.heads.iter().map(|head| cost(&head.inputs, &head.fit.train)).collect();
+    let costs: Vec<Cost> = added.heads.iter().map(|head| cost(&head.inputs, &head.fit.network)).collect();
     let all_flash = costs.iter().map(|cost| cost.flash).sum::<usize>();
     let rest = file_bytes(material, &added.heads, options)? - all_flash;
     let before = (added.heads.len(), rest + all_flash);
     let room = ensemble.room(rest);
     let size =
-        |head: &ChosenHead| head.fit.train.evaluate(&added.held_out.of_inputs(&head.inputs)).norm_squared();
+        |head: &ChosenHead| head.fit.network.evaluate(&added.held_out.of_inputs(&head.inputs)).norm_squared();
     let sizes: Vec<f64> = added.heads.iter().map(size).collect();
     let square = added.held_out.y.norm_squared();
     let mut kept: Vec<usize> = (0..costs.len()).filter(|&k| sizes[k] > NEGLIGIBLE.powi(2) * square).collect();
@@ -130,8 +130,8 @@ fn train<'a>(
         let Some(subset) = next(k, fit, &left) else { break };
         let result = first_fit(k, &subset, &part, &left, options, checkpoint, progress);
         if let Ok(head) = &result {
-            left -= head.fit.train.evaluate(&fit.of_inputs(&subset));
-            judge_left -= head.fit.train.evaluate(&judge.of_inputs(&subset));
+            left -= head.fit.network.evaluate(&fit.of_inputs(&subset));
+            judge_left -= head.fit.network.evaluate(&judge.of_inputs(&subset));
             progress.report(&Event::head(k, k + 1, count, judge_left.norm() / norm, start));
         }
         subsets.push(subset);
@@ -242,14 +242,15 @@ fn cycle_once(
     for (k, head) in heads.iter_mut().enumerate() {
         let x = rows.of_inputs(&head.inputs);
         let stage = format!("{stage}-{k:05}");
-        *left += head.fit.train.evaluate(&x);
+        *left += head.fit.network.evaluate(&x);
         let from = (&head.inputs, &head.fit, left.as_slice());
         let fit = checkpoint::keep(checkpoint, &stage, &from, || {
             let problem = Problem { x: &x, y: left };
-            let (settings, start, options) = (&head.fit.settings, &head.fit.train, head_options(options, k));
+            let (settings, start, options) =
+                (&head.fit.settings, &head.fit.network, head_options(options, k));
             Ok(solve::fit(&problem, settings, Some(start), &options, &OnlyStop(progress))?)
         })?;
-        *left -= fit.train.evaluate(&x);
+        *left -= fit.network.evaluate(&x);
         head.fit = fit;
     }
     Ok(())
@@ -258,12 +259,12 @@ fn cycle_once(
 /// The heads as one model.
 fn joint(heads: &[ChosenHead]) -> Joint {
     let subsets = heads.iter().map(|head| head.inputs.clone()).collect();
-    Joint { subsets, trains: heads.iter().map(|head| head.fit.train.clone()).collect() }
+    Joint { subsets, trains: heads.iter().map(|head| head.fit.network.clone()).collect() }
 }
 
 fn set(heads: &mut [ChosenHead], trains: &[crate::network::Network]) {
     for (head, train) in heads.iter_mut().zip(trains) {
-        head.fit.train = train.clone();
+        head.fit.network = train.clone();
     }
 }
 
@@ -303,7 +304,7 @@ mod tests {
         let mut left = material.samples.y.clone();
         for (head, fit) in both.heads.iter().zip(fits) {
             assert_eq!(head.weight, 1.0);
-            left -= fit.train.evaluate(&material.samples.of_inputs(&head.inputs));
+            left -= fit.network.evaluate(&material.samples.of_inputs(&head.inputs));
         }
         assert!(left.norm() / material.samples.y.norm() < 0.02);
     }

@@ -207,7 +207,7 @@ pub(super) fn fit_all(
                 Ok(solve::fit(
                     &problem,
                     &head.fit.settings,
-                    Some(&head.fit.train),
+                    Some(&head.fit.network),
                     &options,
                     &OnlyStop(progress),
                 )?)

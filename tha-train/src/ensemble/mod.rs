@@ -189,7 +189,7 @@ fn chosen(material: &Material<'_>, heads: &[Head], weights: &[f64]) -> (Vec<Chos
         inputs: head.inputs.clone(),
         weight,
         fit: Fit {
-            train: head.choice.networks.last().expect("there are blocks").clone(),
+            network: head.choice.networks.last().expect("there are blocks").clone(),
             settings: head.choice.settings.clone(),
             sweeps: 0,
             train_residual: f64::NAN,

@@ -68,9 +68,9 @@ pub(super) fn fit_all(
 ) -> Result<Vec<Fit>, FitError> {
     let fit = |(j, head): (usize, &ChosenHead)| {
         let problem = Problem { x: &rows.of_inputs(&head.inputs), y: &rows.y.columns(j, 1).into_owned() };
-        let (options, from) = (head_options(options, j), narrow(&head.fit.train, j));
+        let (options, from) = (head_options(options, j), narrow(&head.fit.network, j));
         let mut fit = solve::fit(&problem, &head.fit.settings, Some(&from), &options, &OnlyStop(progress))?;
-        fit.train = widen(&fit.train, j, heads.len());
+        fit.network = widen(&fit.network, j, heads.len());
         Ok(fit)
     };
     heads.par_iter().enumerate().map(fit).collect()

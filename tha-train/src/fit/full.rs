@@ -50,7 +50,7 @@ impl Procedure for Full<'_> {
         let samples = choice.stage.clone().rows(self.data, rows);
         let problem = Problem { x: &samples, y: &samples.y };
         let head = &mut choice.heads[0];
-        let (settings, from) = (&head.fit.settings, Some(&head.fit.train));
+        let (settings, from) = (&head.fit.settings, Some(&head.fit.network));
         head.fit = solve::fit(&problem, settings, from, &self.options.solve, self.progress)?;
         head.seconds += start.elapsed().as_secs_f64();
         choice.rows = samples.rows;

@@ -93,7 +93,7 @@ impl Choice {
             .heads
             .iter()
             .map(|head| {
-                let mut network = head.fit.train.clone();
+                let mut network = head.fit.network.clone();
                 // The gauge with the least cancellation: rounding to f32 costs the fewest digits in it.
                 network.balance();
                 self.stage.deliver(&network, &head.inputs)
@@ -119,7 +119,7 @@ impl Choice {
         let alone = |head: &ChosenHead| {
             let columns = |y: &DMatrix<f64>| y.columns_range(head.outputs.clone()).into_owned();
             let truth = columns(&samples.y);
-            let prediction = columns(&head.fit.train.evaluate(&samples.of_inputs(&head.inputs)));
+            let prediction = columns(&head.fit.network.evaluate(&samples.of_inputs(&head.inputs)));
             (&truth - prediction).norm() / truth.norm().max(f64::MIN_POSITIVE)
         };
         self.heads.iter().map(|head| if self.joint { all } else { alone(head) }).collect()
@@ -188,7 +188,7 @@ pub(crate) fn fit<P: Procedure>(
     let train = model.evaluate_at(data, &choice.rows);
     let report = |(k, head): (usize, &ChosenHead)| HeadReport {
         inputs: head.inputs.iter().map(|&c| data.inputs[c].clone()).collect(),
-        ranks: head.fit.train.ranks(),
+        ranks: head.fit.network.ranks(),
         weight: head.weight,
         train_residual: head.fit.train_residual,
         val_residual: residuals.as_ref().map(|residuals| residuals[k]),

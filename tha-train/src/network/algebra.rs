@@ -1,10 +1,10 @@
-//! Sums, scalings, inner products, masks and the dense tensor of a train.
+//! Sums, scalings, inner products, masks and the dense tensor of a network.
 
 use super::{Core, Network};
 use nalgebra::DMatrix;
 
 impl Network {
-    /// The sum of two trains of equal degree, q and outputs; ranks add.
+    /// The sum of two networks of equal degree, q and outputs; ranks add.
     ///
     /// # Panics
     /// Panics when degree, q or outputs differ.
@@ -12,7 +12,7 @@ impl Network {
         assert_eq!(
             (self.degree(), self.q(), self.outputs()),
             (other.degree(), other.q(), other.outputs()),
-            "trains to be added must agree in degree, q and outputs"
+            "networks to be added must agree in degree, q and outputs"
         );
         let last = self.degree() - 1;
         let cores = self.cores.iter().zip(&other.cores).enumerate().map(|(k, (a, b))| {
@@ -39,12 +39,12 @@ impl Network {
         self.cores[0].data.iter_mut().for_each(|v| *v *= factor);
     }
 
-    /// The Frobenius inner product <A, B> of two trains of equal degree, q and outputs.
+    /// The Frobenius inner product <A, B> of two networks of equal degree, q and outputs.
     ///
     /// # Panics
     /// Panics when degree, q or outputs differ.
     pub fn inner(&self, other: &Self) -> f64 {
-        assert_eq!(self.degree(), other.degree(), "trains must agree in degree");
+        assert_eq!(self.degree(), other.degree(), "networks must agree in degree");
         let mut carry = DMatrix::identity(self.outputs(), other.outputs());
         for (a, b) in self.cores.iter().zip(&other.cores) {
             // carry(a, b) -> sum over a, b, i of carry(a, b) A(a, i, a') B(b, i, b')

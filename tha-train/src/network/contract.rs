@@ -17,7 +17,7 @@ pub(crate) fn unfold(core: &Core) -> DMatrix<f64> {
     DMatrix::from_fn(core.q, core.left * core.right, |i, c| core.get(c / core.right, i, c % core.right))
 }
 
-/// What the rows of one block make of a train.
+/// What the rows of one block make of a network.
 pub(crate) struct Contraction {
     /// `right[k]` is rows x r_k: V_{k+1}(x) ... V_d(x); `right[d]` is one.
     pub(crate) right: Vec<Vec<f64>>,
@@ -28,12 +28,12 @@ pub(crate) struct Contraction {
 
 impl Contraction {
     /// Contracts rows `x` (column-major, `rows` x q) with the unfolded cores.
-    pub(crate) fn new(train: &Network, unfolded: &[DMatrix<f64>], x: &[f64], rows: usize) -> Self {
+    pub(crate) fn new(network: &Network, unfolded: &[DMatrix<f64>], x: &[f64], rows: usize) -> Self {
         let values = core_values(unfolded, x, rows);
-        let right = right_vectors(train, &values, rows);
-        let outputs = train.outputs();
+        let right = right_vectors(network, &values, rows);
+        let outputs = network.outputs();
         let mut left = vec![Vec::new()];
-        for (k, core) in train.cores.iter().enumerate().take(train.degree() - 1) {
+        for (k, core) in network.cores.iter().enumerate().take(network.degree() - 1) {
             if k == 0 {
                 left.push(values[0].clone());
                 continue;
@@ -70,9 +70,9 @@ fn core_values(unfolded: &[DMatrix<f64>], x: &[f64], rows: usize) -> Vec<Vec<f64
     unfolded.iter().map(value).collect()
 }
 
-fn right_vectors(train: &Network, values: &[Vec<f64>], rows: usize) -> Vec<Vec<f64>> {
+fn right_vectors(network: &Network, values: &[Vec<f64>], rows: usize) -> Vec<Vec<f64>> {
     let mut right = vec![vec![1.0; rows]];
-    for (core, value) in train.cores.iter().zip(values).rev() {
+    for (core, value) in network.cores.iter().zip(values).rev() {
         let mut next = vec![0.0; rows * core.left];
         let last = right.last().expect("starts with one");
         for a in 0..core.left {
@@ -91,10 +91,15 @@ fn add_hadamard(to: &mut [f64], a: &[f64], b: &[f64]) {
     to.iter_mut().zip(a).zip(b).for_each(|((to, a), b)| *to += a * b);
 }
 
-/// The values of a train on one block, rows x l column-major.
-pub(crate) fn evaluate_block(train: &Network, unfolded: &[DMatrix<f64>], x: &[f64], rows: usize) -> Vec<f64> {
+/// The values of a network on one block, rows x l column-major.
+pub(crate) fn evaluate_block(
+    network: &Network,
+    unfolded: &[DMatrix<f64>],
+    x: &[f64],
+    rows: usize,
+) -> Vec<f64> {
     let values = core_values(unfolded, x, rows);
-    right_vectors(train, &values, rows).swap_remove(0)
+    right_vectors(network, &values, rows).swap_remove(0)
 }
 
 impl Network {

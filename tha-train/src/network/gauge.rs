@@ -1,4 +1,4 @@
-//! Gauge: orthogonal forms, balanced norms and rounding of a train.
+//! Gauge: orthogonal forms, balanced norms and rounding of a network.
 //!
 //! Inserting G G^-1 at a bond changes the cores, not the tensor. Left-orthogonal cores (all but the last have
 //! orthonormal (left q) x right unfoldings) make the last core carry the norm; rounding cuts each bond in that form,

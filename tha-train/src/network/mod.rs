@@ -1,4 +1,4 @@
-//! Tensor trains: the cores V1..Vd of the paper's appendix B and the algebra on them.
+//! Tensor networks: the cores V1..Vd of the paper's appendix B and the algebra on them.
 //!
 //! B(j, i1..id) = V1(j, i1, :) V2(:, i2, :) ... Vd(:, id), with r_0 = l outputs and r_d = 1. The q^d entries of B
 //! are never formed, except by [`Network::to_dense`] for tests.
@@ -71,22 +71,22 @@ pub struct Network {
 }
 
 impl Network {
-    /// A train of zeros with `outputs` outputs and the given inner ranks r_1..r_{d-1}; its degree is one more than
+    /// A network of zeros with `outputs` outputs and the given inner ranks r_1..r_{d-1}; its degree is one more than
     /// their number.
     pub fn zeros(outputs: usize, q: usize, ranks: &[usize]) -> Self {
         let bonds: Vec<usize> = [&[outputs], ranks, &[1]].concat();
         Self { cores: bonds.windows(2).map(|b| Core::zeros(b[0], q, b[1])).collect() }
     }
 
-    /// A train of independent N(0, 1) entries, each core scaled by 1/sqrt(left): its values are of order one where
+    /// A network of independent N(0, 1) entries, each core scaled by 1/sqrt(left): its values are of order one where
     /// x^T x is.
     pub(crate) fn random(outputs: usize, q: usize, ranks: &[usize], normal: &mut Normal) -> Self {
-        let mut train = Self::zeros(outputs, q, ranks);
-        for (k, core) in train.cores.iter_mut().enumerate() {
+        let mut network = Self::zeros(outputs, q, ranks);
+        for (k, core) in network.cores.iter_mut().enumerate() {
             let scale = if k == 0 { 1.0 } else { (core.left as f64).sqrt().recip() };
             core.data.iter_mut().for_each(|v| *v = scale * normal.draw());
         }
-        train
+        network
     }
 
     /// Inner ranks r_1..r_{d-1}.
@@ -119,7 +119,7 @@ impl Network {
         self.cores.iter().flat_map(|core| core.data.iter().copied()).collect()
     }
 
-    /// The train of the same shape with other coefficients.
+    /// The network of the same shape with other coefficients.
     pub(crate) fn with_coefficients(&self, coefficients: &[f64]) -> Self {
         let mut rest = coefficients;
         let cores = self.cores.iter().map(|core| {

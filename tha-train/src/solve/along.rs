@@ -64,7 +64,7 @@ pub(crate) fn along(
         let rows = Rows::new(&Problem { x: &x, y: &y }, 1);
         let ranks = useful_ranks(course.degree, each, q, course.rank);
         let mut network = match last.and_then(|last| last.from) {
-            Some(network) => frame.enter_train(network),
+            Some(network) => frame.enter_network(network),
             None => Network::random(each, q, &ranks, &mut Normal::new(course.seed)),
         };
         for (k, &ridge) in course.ridges.iter().enumerate() {

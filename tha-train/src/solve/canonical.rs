@@ -24,40 +24,40 @@ pub(super) struct Effort {
 
 /// Sweeps from the last core to the first, and back between them; gives their number. The first core is left in the centre.
 pub(super) fn sweeps(
-    train: &mut Network,
+    network: &mut Network,
     rows: &Rows,
     covariance: &Covariance,
     ridge: f64,
     effort: Effort,
     log: &mut Log,
 ) -> Result<usize, SolveError> {
-    let last = train.degree() - 1;
-    train.orthogonalize_left();
+    let last = network.degree() - 1;
+    network.orthogonalize_left();
     let mut before = f64::INFINITY;
     let mut sweep = 0;
     loop {
         sweep += 1;
         for k in (1..=last).rev() {
-            update(train, k, rows, covariance, ridge, effort.steps, log)?;
-            pass_left(train, k);
+            update(network, k, rows, covariance, ridge, effort.steps, log)?;
+            pass_left(network, k);
         }
-        let loss = update(train, 0, rows, covariance, ridge, effort.steps, log)?;
+        let loss = update(network, 0, rows, covariance, ridge, effort.steps, log)?;
         if last == 0 || sweep == effort.sweeps || before - loss < effort.tolerance * loss {
             return Ok(sweep);
         }
         before = loss;
         for k in 0..last {
             if k > 0 {
-                update(train, k, rows, covariance, ridge, effort.steps, log)?;
+                update(network, k, rows, covariance, ridge, effort.steps, log)?;
             }
-            pass_right(train, k);
+            pass_right(network, k);
         }
     }
 }
 
 /// Solves for core `k`; gives J with the penalty ridge ||V_k||^2.
 fn update(
-    train: &mut Network,
+    network: &mut Network,
     k: usize,
     rows: &Rows,
     covariance: &Covariance,
@@ -65,10 +65,10 @@ fn update(
     steps: usize,
     log: &mut Log,
 ) -> Result<f64, SolveError> {
-    let (before, after) = Local::new(train, k, rows).descend(train, covariance, ridge, steps);
+    let (before, after) = Local::new(network, k, rows).descend(network, covariance, ridge, steps);
     let unit = rows.square().max(f64::MIN_POSITIVE);
     let (loss, gain) = (after / unit, (before - after) / unit);
-    log.record(Step { kind: StepKind::Core(k), loss, gain, truncation: 0.0, ranks: train.ranks() })?;
+    log.record(Step { kind: StepKind::Core(k), loss, gain, truncation: 0.0, ranks: network.ranks() })?;
     Ok(after)
 }
 
@@ -85,15 +85,15 @@ mod tests {
         let covariance = Covariance::new(&(x.transpose() * &x)).unwrap();
         let problem = Problem { x: &x, y: &y };
         let rows = Rows::new(&problem, 1);
-        let mut train = Network::random(2, 5, &[3, 2], &mut Normal::new(1));
+        let mut network = Network::random(2, 5, &[3, 2], &mut Normal::new(1));
         let mut losses = Vec::new();
         for _ in 0..4 {
             let effort = Effort { sweeps: 2, steps: 30, tolerance: 0.0 };
-            sweeps(&mut train, &rows, &covariance, 3.0, effort, &mut Log::silent()).unwrap();
-            let norm: f64 = train.to_dense().iter().map(|v| v * v).sum();
-            let core: f64 = train.cores[0].data.iter().map(|v| v * v).sum();
+            sweeps(&mut network, &rows, &covariance, 3.0, effort, &mut Log::silent()).unwrap();
+            let norm: f64 = network.to_dense().iter().map(|v| v * v).sum();
+            let core: f64 = network.cores[0].data.iter().map(|v| v * v).sum();
             assert!((core / norm - 1.0).abs() < 1e-10, "the first core carries the norm");
-            losses.push(rows.loss(&train) + 3.0 * norm);
+            losses.push(rows.loss(&network) + 3.0 * norm);
         }
         assert!(losses.windows(2).all(|pair| pair[1] <= pair[0] * (1.0 + 1e-9)), "{losses:?}");
     }

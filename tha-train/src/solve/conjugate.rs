@@ -1,4 +1,4 @@
-//! Damped Gauss-Newton steps without normal equations, for trains of thousands of coefficients.
+//! Damped Gauss-Newton steps without normal equations, for networks of thousands of coefficients.
 //!
 //! J v and J^T r are two products with X each, 4 N q C flops for the C components (k, a, b) of all cores, against
 //! N (q C)^2 / 2 for J^T J. Conjugate gradients need few of them: in whitened coordinates J^T J is close to
@@ -19,7 +19,7 @@ const STEPS: usize = 60;
 const PRECISION: f64 = 0.1;
 const SCARCE: f64 = 0.02;
 
-/// The problem linearised at a train.
+/// The problem linearised at a network.
 pub(super) struct Linearised<'a> {
     /// x and y, here for as long as the many products with them last.
     blocks: Cow<'a, [Block]>,
@@ -27,21 +27,22 @@ pub(super) struct Linearised<'a> {
     q: usize,
     /// Per block: w_c(t, j), rows x (outputs, components).
     weights: Vec<Vec<f64>>,
-    coupling: DMatrix<f64>,
+    /// Omega.
+    pub(super) coupling: DMatrix<f64>,
     /// J^T r as q x C.
     gradient: DMatrix<f64>,
     pub(super) loss: f64,
 }
 
 impl<'a> Linearised<'a> {
-    pub(super) fn new(rows: &'a Rows<'a>, train: &Network) -> Self {
-        let components = Components::new(train, 0..train.degree());
-        let unfolded: Vec<_> = train.cores.iter().map(unfold).collect();
-        let (q, size, outputs) = (train.q(), components.list.len(), train.outputs());
+    pub(super) fn new(rows: &'a Rows<'a>, network: &Network) -> Self {
+        let components = Components::new(network, 0..network.degree());
+        let unfolded: Vec<_> = network.cores.iter().map(unfold).collect();
+        let (q, size, outputs) = (network.q(), components.list.len(), network.outputs());
         let blocks = rows.batch(0..rows.blocks());
         let of_block = |k: usize| {
             let (x, y) = &blocks[k];
-            let (weights, residual) = components.weights(train, &unfolded, x, y);
+            let (weights, residual) = components.weights(network, &unfolded, x, y);
             let mut coupling = DMatrix::zeros(size, size);
             let mut weighted = vec![0.0; x.nrows() * size];
             for j in 0..outputs {
@@ -141,7 +142,8 @@ impl<'a> Linearised<'a> {
         Some((self.scatter(&delta), self.scatter(&rhs)))
     }
 
-    fn gather(&self, theta: &[f64]) -> DMatrix<f64> {
+    /// The slices V_k(a, :, b) of coefficients as columns, in the order of the components.
+    pub(super) fn gather(&self, theta: &[f64]) -> DMatrix<f64> {
         let list = &self.components.list;
         DMatrix::from_fn(self.q, list.len(), |i, c| theta[list[c].3 + i * list[c].4])
     }

@@ -150,9 +150,9 @@ impl<'a> System<'a> {
         Ok(Self { problem, monomials, gram, rhs })
     }
 
-    /// The minimiser of ||Y - Yhat||^2 + ridge N l ||B||^2 as a train, bonds cut at `tolerance` (relative, in the norm
+    /// The minimiser of ||Y - Yhat||^2 + ridge N l ||B||^2 as a network, bonds cut at `tolerance` (relative, in the norm
     /// of B) and `cap`.
-    pub(super) fn train(&self, ridge: f64, tolerance: f64, cap: usize) -> Result<Network, SolveError> {
+    pub(super) fn network(&self, ridge: f64, tolerance: f64, cap: usize) -> Result<Network, SolveError> {
         let ridge = ridge * self.problem.y.len() as f64;
         let solution = solve(self.gram.clone(), &self.rhs, ridge)?;
         let coefficients = if self.monomials.count() == self.gram.nrows() {

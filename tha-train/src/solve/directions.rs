@@ -1,18 +1,19 @@
 //! The directions of x on which the outputs depend: where starts come from when the inputs are many.
 //!
-//! A train sees x through its slices V_k(a, :, b) only, few of the q directions there are. Inputs being white, moments
+//! A network sees x through its slices V_k(a, :, b) only, few of the q directions there are. Inputs being white, moments
 //! of what linear least squares leaves have their range in the span of those slices (Stein's lemma), and all else in
 //! them is noise, whose eigenvalues end at an edge that their bulk tells. The second moment sum_t r_t x_t x_t^T shows
 //! the directions of quadratic terms; the third, as the matrix of its inner products sum_{s /= t} r_s r_t (x_s . x_t)^2 x_s x_t^T,
 //! those of cubic ones.
 
 use super::Problem;
-use super::rows::in_order;
+use super::conjugate::Linearised;
+use super::rows::{Rows, in_order};
 use crate::linalg::{
     add_gram_lower, add_product, cholesky_in_place, cholesky_solve, qr, set_product, svd, symmetric_eigen,
     view, view_mut,
 };
-use crate::network::{BLOCK, Features, Monomials, Network, unfold};
+use crate::network::{BLOCK, Features, Monomials, Network};
 use nalgebra::DMatrix;
 
 /// Half of the eigenvalues of a semicircle of radius one are no larger than this.
@@ -23,8 +24,6 @@ const CLEAR: f64 = 1.05;
 const ROWS: usize = 16 * BLOCK;
 /// Multiplications at which the third moment is too expensive.
 const EXPENSIVE: f64 = 5e11;
-/// Directions beyond those of a train at most.
-pub(super) const BEYOND: usize = 5;
 
 /// Linear least squares: the forms of the outputs and of the constant, q x (l + 1).
 pub(super) fn linear_forms(problem: &Problem, ridge: f64) -> Option<DMatrix<f64>> {
@@ -119,51 +118,63 @@ impl<'a> Directions<'a> {
     }
 
     fn basis(&self, vectors: &DMatrix<f64>, standing: usize) -> Option<DMatrix<f64>> {
-        let (q, linear) = self.forms.shape();
-        let mut all = DMatrix::zeros(q, linear + standing);
-        all.columns_mut(0, linear).copy_from(&self.forms);
-        all.columns_mut(linear, standing).copy_from(&vectors.columns(q - standing, standing));
-        (standing > 0).then(|| qr(&all).0)
+        let q = self.x.ncols();
+        (standing > 0).then(|| joined(&self.forms, &vectors.columns(q - standing, standing).into_owned()))
     }
 }
 
-/// An orthonormal basis of the slices of a train.
-pub(super) fn of(train: &Network) -> DMatrix<f64> {
-    let slices: Vec<_> = train.cores.iter().map(unfold).collect();
-    let columns: Vec<_> = slices.iter().flat_map(|s| s.column_iter()).collect();
-    qr(&DMatrix::from_columns(&columns)).0
+/// The directions in which a network varies, the most important ones first: left singular vectors of its slices, each of them weighted by
+/// what it is multiplied with over the rows.
+pub(super) fn of(rows: &Rows<'_>, network: &Network) -> Option<DMatrix<f64>> {
+    let linear = Linearised::new(rows, network);
+    let (values, vectors) = symmetric_eigen(&linear.coupling)?;
+    let mut slices = linear.gather(&network.coefficients()) * vectors;
+    for (mut slice, value) in slices.column_iter_mut().zip(values.iter()) {
+        slice *= value.max(0.0).sqrt();
+    }
+    svd(&slices).map(|parts| parts.u)
 }
 
-/// `basis` and the directions in which what `train` leaves goes on from it: sums of x times monomials of degree d - 1
-/// in the directions known.
-pub(super) fn beyond(problem: &Problem, train: &Network, basis: &DMatrix<f64>) -> DMatrix<f64> {
-    let (count, q, known) = (problem.x.nrows(), problem.x.ncols(), basis.ncols());
-    let rest = problem.y - train.evaluate(problem.x);
-    let monomials = Monomials::new(known, train.degree() - 1);
-    let size = monomials.count();
-    let mut sums = mean(count, (q, size * rest.ncols()), |at, rows| {
+/// `known`, an orthonormal basis, and the directions in which what `network` leaves goes on from it: sums of x times monomials of degree
+/// d - 1 in the directions known, at most `most`.
+pub(super) fn beyond(
+    problem: &Problem,
+    network: &Network,
+    known: &DMatrix<f64>,
+    most: usize,
+) -> DMatrix<f64> {
+    let (count, q, size) = (problem.x.nrows(), problem.x.ncols(), known.ncols());
+    let rest = problem.y - network.evaluate(problem.x);
+    let monomials = Monomials::new(size, network.degree() - 1);
+    let wide = monomials.count();
+    let mut sums = mean(count, (q, wide * rest.ncols()), |at, rows| {
         let x = problem.x.rows(at, rows);
-        let phi = monomials.values(&(&x * basis));
-        let mut part = DMatrix::zeros(q, size * rest.ncols());
+        let phi = monomials.values(&(&x * known));
+        let mut part = DMatrix::zeros(q, wide * rest.ncols());
         for (j, rest) in rest.column_iter().enumerate() {
             let weighted = weighted(&phi, &rest.as_slice()[at..]);
             set_product(
-                view_mut(&mut part).subcols_mut(j * size, size),
+                view_mut(&mut part).subcols_mut(j * wide, wide),
                 view(&x).transpose(),
                 view(&weighted),
             );
         }
         part
     });
-    sums -= basis * basis.tr_mul(&sums);
-    let Some(parts) = svd(&sums) else { return basis.clone() };
+    sums -= known * known.tr_mul(&sums);
+    let Some(parts) = svd(&sums) else { return known.clone() };
     // Noise alone: the singular values of a random matrix of this shape.
-    let ratio = (sums.ncols() as f64 / (q - known).max(1) as f64).sqrt();
+    let ratio = (sums.ncols() as f64 / (q - size).max(1) as f64).sqrt();
     let edge = CLEAR * CLEAR * (1.0 + ratio.min(ratio.recip())) * parts.s[parts.s.len() / 2];
-    let standing = parts.s.iter().take(BEYOND).take_while(|s| **s > edge).count();
-    let mut all = DMatrix::zeros(q, known + standing);
-    all.columns_mut(0, known).copy_from(basis);
-    all.columns_mut(known, standing).copy_from(&parts.u.columns(0, standing));
+    let standing = parts.s.iter().take(most).take_while(|s| **s > edge).count();
+    joined(known, &parts.u.columns(0, standing).into_owned())
+}
+
+/// An orthonormal basis of the columns of both.
+pub(super) fn joined(a: &DMatrix<f64>, b: &DMatrix<f64>) -> DMatrix<f64> {
+    let mut all = DMatrix::zeros(a.nrows(), a.ncols() + b.ncols());
+    all.columns_mut(0, a.ncols()).copy_from(a);
+    all.columns_mut(a.ncols(), b.ncols()).copy_from(b);
     qr(&all).0
 }
 
@@ -227,8 +238,18 @@ mod tests {
         known[(0, 0)] = 1.0;
         let known = qr(&known).0;
         assert!(missing(&forms, &known) > 0.9);
-        let basis = beyond(&Problem { x: &x, y: &y }, &nothing, &known);
-        let first = basis.columns(0, known.ncols() + 1).into_owned();
-        assert!(missing(&forms, &first) < 0.4, "{}", missing(&forms, &first));
+        let basis = beyond(&Problem { x: &x, y: &y }, &nothing, &known, 1);
+        assert!(missing(&forms, &basis) < 0.4, "{}", missing(&forms, &basis));
+    }
+
+    #[test]
+    fn a_network_varies_in_the_directions_of_its_forms() {
+        let (x, y, forms) = rows(3);
+        let mut network = Network::zeros(1, Q, &[1, 1]);
+        for (core, form) in network.cores.iter_mut().zip(forms.column_iter()) {
+            core.data.copy_from_slice(form.as_slice());
+        }
+        let found = of(&Rows::new(&Problem { x: &x, y: &y }, 1), &network).unwrap();
+        assert!(found.ncols() == 3 && missing(&forms, &found) < 1e-10);
     }
 }

@@ -27,7 +27,7 @@ pub enum SolveError {
         /// Columns of y.
         outputs: usize,
     },
-    /// Shapes of x and y, of training and validation data, or of the train to start from, disagree.
+    /// Shapes of x and y, of training and validation data, or of the network to start from, disagree.
     #[error("{what}: found {found}, expected {expected}")]
     Shape {
         /// What disagrees.

@@ -19,7 +19,7 @@ const MONOMIALS: usize = 600;
 /// Relative loss below which moments have lost digits that the rows still have, and the part of the loss that a step has to
 /// gain there to be followed by another.
 const DIGITS: f64 = 1e-10;
-const WORTHWHILE: f64 = 0.1;
+const WORTHWHILE: f64 = 0.01;
 
 /// A network that may fit exactly, or nothing where that is known to be impossible or was not tried. `floor` is the relative
 /// squared residual of the direct solution, where it is known.
@@ -76,7 +76,7 @@ pub(super) fn polish(
     let frame = Frame::new(problem)?;
     let (x, y) = frame.enter(problem);
     let inside = Problem { x: &x, y: &y };
-    let mut network = frame.enter_train(network);
+    let mut network = frame.enter_network(network);
     network.balance();
     let entered = moments.map(|moments| moments.entered(frame.map(), frame.scale()));
     let rows = match entered.as_ref().filter(|_| network.parameters() <= EXPLICIT) {

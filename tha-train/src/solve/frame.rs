@@ -154,18 +154,18 @@ impl Frame {
         (Entered::new(problem.x, &self.map), problem.y / self.scale)
     }
 
-    /// A train in the solver's coordinates.
-    pub(super) fn enter_train(&self, train: &Network) -> Network {
-        let mut train = change_slices(train, &self.inverse);
-        train.scale(self.scale.recip());
-        train
+    /// A network in the solver's coordinates.
+    pub(super) fn enter_network(&self, network: &Network) -> Network {
+        let mut network = change_slices(network, &self.inverse);
+        network.scale(self.scale.recip());
+        network
     }
 
-    /// A train in the problem's coordinates.
-    pub(super) fn leave(&self, train: &Network) -> Network {
-        let mut train = change_slices(train, &self.map);
-        train.scale(self.scale);
-        train
+    /// A network in the problem's coordinates.
+    pub(super) fn leave(&self, network: &Network) -> Network {
+        let mut network = change_slices(network, &self.map);
+        network.scale(self.scale);
+        network
     }
 }
 
@@ -176,8 +176,8 @@ pub(super) fn unit_of(y: &DMatrix<f64>) -> f64 {
 }
 
 /// V(a, :, b) <- map V(a, :, b) for every core.
-pub(super) fn change_slices(train: &Network, map: &DMatrix<f64>) -> Network {
-    let cores = train.cores.iter().map(|core| {
+pub(super) fn change_slices(network: &Network, map: &DMatrix<f64>) -> Network {
+    let cores = network.cores.iter().map(|core| {
         let slices = map * crate::network::unfold(core);
         let mut changed = Core::zeros(core.left, map.nrows(), core.right);
         for a in 0..core.left {
@@ -209,7 +209,7 @@ mod tests {
     fn trains_mean_the_same_in_every_frame() {
         let (x, y) = rows();
         let problem = Problem { x: &x, y: &y };
-        let train = Network::random(2, 7, &[2, 2], &mut Normal::new(2));
+        let network = Network::random(2, 7, &[2, 2], &mut Normal::new(2));
         let frames = [
             Frame::new(&problem).unwrap(),
             Frame::plain(&problem),
@@ -217,14 +217,14 @@ mod tests {
         ];
         for frame in frames {
             let (inside, outputs) = frame.enter(&problem);
-            let entered = frame.enter_train(&train);
-            assert!((entered.evaluate(&inside) * frame.scale - train.evaluate(&x)).norm() < 1e-9);
+            let entered = frame.enter_network(&network);
+            assert!((entered.evaluate(&inside) * frame.scale - network.evaluate(&x)).norm() < 1e-9);
             assert!((outputs * frame.scale - &y).norm() < 1e-9);
             let read = frame.enter(&problem).0.read();
             assert!((read.rows(7, 40) - inside.rows(7, 40)).norm() < 1e-12);
             assert!((read.select_rows(&[9, 2]) - inside.select_rows(&[9, 2])).norm() < 1e-12);
             let back = frame.leave(&entered);
-            assert!((back.evaluate(&x) - train.evaluate(&x)).norm() < 1e-9);
+            assert!((back.evaluate(&x) - network.evaluate(&x)).norm() < 1e-9);
         }
     }
 

@@ -37,10 +37,10 @@ pub(super) struct Local<'a> {
 
 impl<'a> Local<'a> {
     /// Of core `k` with the others as they are.
-    pub(super) fn new(train: &Network, k: usize, rows: &'a Rows<'a>) -> Self {
-        let unfolded: Vec<_> = train.cores.iter().map(unfold).collect();
-        let core = &train.cores[k];
-        let (q, bonds, outputs) = (core.q, (core.left, core.right), train.outputs());
+    pub(super) fn new(network: &Network, k: usize, rows: &'a Rows<'a>) -> Self {
+        let unfolded: Vec<_> = network.cores.iter().map(unfold).collect();
+        let core = &network.cores[k];
+        let (q, bonds, outputs) = (core.q, (core.left, core.right), network.outputs());
         let width = if k == 0 { core.right } else { core.left * core.right };
         let of_group = |group: usize| {
             let mut coupling = DMatrix::zeros(width, width);
@@ -48,7 +48,7 @@ impl<'a> Local<'a> {
             let (mut loss, mut around) = (0.0, Vec::new());
             for (x, y) in blocks(rows, group).iter() {
                 let n = x.nrows();
-                let mut parts = Contraction::new(train, &unfolded, x.as_slice(), n);
+                let mut parts = Contraction::new(network, &unfolded, x.as_slice(), n);
                 let residual: Vec<f64> =
                     y.as_slice().iter().zip(parts.outputs()).map(|(y, f)| y - f).collect();
                 let (residual, square) = weigh(rows, residual);
@@ -120,15 +120,15 @@ impl<'a> Local<'a> {
         sum
     }
 
-    /// Conjugate gradients from the core of `train`, which is replaced; J before and after.
+    /// Conjugate gradients from the core of `network`, which is replaced; J before and after.
     pub(super) fn descend(
         &self,
-        train: &mut Network,
+        network: &mut Network,
         covariance: &Covariance,
         ridge: f64,
         steps: usize,
     ) -> (f64, f64) {
-        let core = unfold(&train.cores[self.k]);
+        let core = unfold(&network.cores[self.k]);
         let before = self.loss + ridge * core.norm_squared();
         let rhs = &self.gradient - ridge * &core;
         let start = rhs.norm_squared();
@@ -159,7 +159,7 @@ impl<'a> Local<'a> {
             product = next;
         }
         let slices = core + &delta;
-        let core = &mut train.cores[self.k];
+        let core = &mut network.cores[self.k];
         for a in 0..core.left {
             for i in 0..core.q {
                 for b in 0..core.right {
@@ -236,10 +236,10 @@ pub(super) mod tests {
     }
 
     /// The columns that the coefficients of core `k` multiply, (N l) x size, in the order of the coefficients.
-    fn design(train: &Network, k: usize, x: &DMatrix<f64>) -> DMatrix<f64> {
-        let size = train.cores[k].data.len();
+    fn design(network: &Network, k: usize, x: &DMatrix<f64>) -> DMatrix<f64> {
+        let size = network.cores[k].data.len();
         let column = |at: usize| {
-            let mut unit = train.clone();
+            let mut unit = network.clone();
             unit.cores[k].data.fill(0.0);
             unit.cores[k].data[at] = 1.0;
             nalgebra::DVector::from_column_slice(unit.evaluate(x).as_slice())
@@ -266,15 +266,16 @@ pub(super) mod tests {
             let wanted = normal.lu().solve(&(a.transpose() * &truth)).unwrap();
             let loss = (&truth - &a * &wanted).norm_squared() + ridge * wanted.norm_squared();
             for rows in &sources {
-                let mut train = start.clone();
-                let mut solve = || Local::new(&train, k, rows).descend(&mut train, &covariance, ridge, 200);
+                let mut network = start.clone();
+                let mut solve =
+                    || Local::new(&network, k, rows).descend(&mut network, &covariance, ridge, 200);
                 // A solution ends at a part of the gradient that it began with.
                 let (before, _) = solve();
                 let (_, after) = (0..5).map(|_| solve()).last().unwrap();
-                let found = DMatrix::from_column_slice(wanted.len(), 1, &train.cores[k].data);
+                let found = DMatrix::from_column_slice(wanted.len(), 1, &network.cores[k].data);
                 assert!((&found - &wanted).norm() < 1e-3 * wanted.norm(), "core {k}");
                 assert!(after < before && (after / loss - 1.0).abs() < 1e-4, "core {k}: {after}, {loss}");
-                let direct = rows.loss(&train) + ridge * found.norm_squared();
+                let direct = rows.loss(&network) + ridge * found.norm_squared();
                 assert!((after / direct - 1.0).abs() < 1e-8, "the loss it says is the loss it has");
             }
         }

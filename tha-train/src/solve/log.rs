@@ -20,7 +20,7 @@ pub enum StepKind {
     Direct,
 }
 
-/// One update of the train.
+/// One update of the network.
 ///
 /// For an update of some cores the gains are those of the paper's Theorem 5: the least-squares gain is
 /// Delta J_LS = ||A dz*||^2, the truncation loss ||A (dz* - dz_trunc)||^2, and their difference the decrease of J.

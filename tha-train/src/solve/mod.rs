@@ -42,7 +42,7 @@ pub(crate) use mvmals::step as super_core_step;
 pub use options::{Decay, Ridge, SolveParams, Solver};
 pub(crate) use rows::KEPT;
 #[doc(hidden)]
-pub use search::StartKind;
+pub use search::Rule;
 
 use crate::data::BLOCKS;
 use crate::network::{Features, Network, Normal, dimension};
@@ -70,7 +70,7 @@ pub struct Problem<'a> {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Fit {
     /// The network.
-    pub train: Network,
+    pub network: Network,
     /// What it was fitted with.
     pub settings: Settings,
     /// Sweeps, or steps over all cores, of the final descent.
@@ -121,7 +121,7 @@ pub fn fit(
     let norm = problem.y.norm();
     let error = (network.evaluate(problem.x) - problem.y).norm();
     let train_residual = if norm > 0.0 { error / norm } else { error };
-    Ok(Fit { train: network, settings: settings.clone(), sweeps, train_residual })
+    Ok(Fit { network, settings: settings.clone(), sweeps, train_residual })
 }
 
 /// Chooses on [`BLOCKS`] contiguous parts of the rows, then fits all of them.
@@ -154,7 +154,7 @@ fn published(
         _ => {
             let cap = settings.ranks.iter().max().copied().unwrap_or(1);
             let network =
-                direct::System::new(&inside, options.degree)?.train(ridge, options.tolerance, cap)?;
+                direct::System::new(&inside, options.degree)?.network(ridge, options.tolerance, cap)?;
             // Without a penalty the cut solution is a start for a descent; with one it stays what was chosen.
             if ridge == 0.0 { exact::polish(&inside, None, &network, options, log)? } else { (network, 1) }
         }
@@ -175,11 +175,11 @@ fn alternate(
     let mut normal = Normal::new(options.seed);
     let mut best: Option<(f64, (Network, usize))> = None;
     for _ in 0..options.restarts {
-        let mut train = Network::random(outputs, q, &ranks, &mut normal);
-        let steps = als::sweeps(&mut train, &rows, ridge, options.sweeps, options.tolerance, log)?;
-        let loss = rows.loss(&train);
+        let mut network = Network::random(outputs, q, &ranks, &mut normal);
+        let steps = als::sweeps(&mut network, &rows, ridge, options.sweeps, options.tolerance, log)?;
+        let loss = rows.loss(&network);
         if best.as_ref().is_none_or(|(b, _)| loss < *b) {
-            best = Some((loss, (train, steps)));
+            best = Some((loss, (network, steps)));
         }
     }
     Ok(best.expect("at least one start").1)

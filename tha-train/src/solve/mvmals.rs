@@ -19,7 +19,7 @@ const UNKNOWNS: usize = 6000;
 /// Eigenvalues below this fraction of the largest count as zero: the square root of the machine precision, squared.
 const CUTOFF: f64 = 1e-14;
 
-/// Sweeps both ways from a random train of rank one until the loss no longer falls.
+/// Sweeps both ways from a random network of rank one until the loss no longer falls.
 pub(super) fn fit(
     problem: &Problem,
     options: &SolveParams,
@@ -28,32 +28,32 @@ pub(super) fn fit(
 ) -> Result<(Network, usize), SolveError> {
     let (q, outputs, degree) = (problem.x.ncols(), problem.y.ncols(), options.degree);
     let mut normal = Normal::new(options.seed);
-    let mut train = Network::random(outputs, q, &vec![1; degree - 1], &mut normal);
+    let mut network = Network::random(outputs, q, &vec![1; degree - 1], &mut normal);
     let rows = Rows::new(problem, 1);
     if degree == 1 {
-        let steps = super::als::sweeps(&mut train, &rows, ridge, 2, options.tolerance, log)?;
-        return Ok((train, steps));
+        let steps = super::als::sweeps(&mut network, &rows, ridge, 2, options.tolerance, log)?;
+        return Ok((network, steps));
     }
-    train.orthogonalize_right();
+    network.orthogonalize_right();
     let unit = rows.square();
-    let mut best = (rows.loss(&train), train.clone());
+    let mut best = (rows.loss(&network), network.clone());
     for sweep in 0..options.sweeps {
         let before = best.0;
         let order = (0..degree - 1).map(|k| (k, true)).chain((0..degree - 1).rev().map(|k| (k, false)));
         for (k, rightward) in order {
-            let pair = Pair { problem, train: &train, k };
+            let pair = Pair { problem, network: &network, k };
             let (next, gain, truncation) = pair.update(options, ridge, rightward)?;
-            train = next;
-            let loss = rows.loss(&train);
+            network = next;
+            let loss = rows.loss(&network);
             if loss < best.0 {
-                best = (loss, train.clone());
+                best = (loss, network.clone());
             }
             log.record(Step {
                 kind: StepKind::SuperCore(k),
                 loss: loss / unit,
                 gain: gain / unit,
                 truncation: truncation / unit,
-                ranks: train.ranks(),
+                ranks: network.ranks(),
             })?;
         }
         if before - best.0 <= options.tolerance * before || best.0 <= options.tolerance.powi(2) * unit {
@@ -63,38 +63,38 @@ pub(super) fn fit(
     Ok((best.1, options.sweeps))
 }
 
-/// One update of the super-core of cores k and k + 1, without penalty and cut to rank `cap`: the updated train, the
+/// One update of the super-core of cores k and k + 1, without penalty and cut to rank `cap`: the updated network, the
 /// gain of the least squares and the loss of the truncation (Theorem 5), as sums of squares.
 pub(crate) fn step(
     problem: &Problem,
-    train: &Network,
+    network: &Network,
     k: usize,
     cap: usize,
 ) -> Result<(Network, f64, f64), SolveError> {
     let options = SolveParams { max_rank: cap, tolerance: 1e-12, ..SolveParams::default() };
-    Pair { problem, train, k }.update(&options, 0.0, true)
+    Pair { problem, network, k }.update(&options, 0.0, true)
 }
 
-/// Cores k and k + 1 of a train, and the rows that judge them.
+/// Cores k and k + 1 of a network, and the rows that judge them.
 struct Pair<'a> {
     problem: &'a Problem<'a>,
-    train: &'a Network,
+    network: &'a Network,
     k: usize,
 }
 
 impl Pair<'_> {
-    /// The updated train, the gain of the least squares and the loss of the truncation.
+    /// The updated network, the gain of the least squares and the loss of the truncation.
     fn update(
         &self,
         options: &SolveParams,
         ridge: f64,
         rightward: bool,
     ) -> Result<(Network, f64, f64), SolveError> {
-        let (first, second) = (&self.train.cores[self.k], &self.train.cores[self.k + 1]);
+        let (first, second) = (&self.network.cores[self.k], &self.network.cores[self.k + 1]);
         let (left, q, right) = (first.left, first.q, second.right);
         let decoupled = self.k == 0;
         let unknowns = if decoupled { 1 } else { left } * right * q * (q + 1) / 2;
-        let equations = self.problem.x.nrows() * if decoupled { 1 } else { self.train.outputs() };
+        let equations = self.problem.x.nrows() * if decoupled { 1 } else { self.network.outputs() };
         if unknowns.min(equations) > UNKNOWNS {
             let needed = unknowns.min(equations);
             let advice = "lower the rank cap, or use the ladder, which never forms super-cores";
@@ -113,9 +113,9 @@ impl Pair<'_> {
         let (mut u, mut v) = (parts.u.columns(0, rank).into_owned(), parts.v.columns(0, rank).into_owned());
         let weighted = if rightward { &mut v } else { &mut u };
         weighted.column_iter_mut().zip(&parts.s).for_each(|(mut column, s)| column *= *s);
-        let mut train = self.train.clone();
-        train.cores[self.k] = Core::from_unfolding(left, q, rank, &u);
-        train.cores[self.k + 1] = Core::from_unfolding(rank, q, right, &v.transpose());
+        let mut network = self.network.clone();
+        network.cores[self.k] = Core::from_unfolding(left, q, rank, &u);
+        network.cores[self.k + 1] = Core::from_unfolding(rank, q, right, &v.transpose());
 
         let truncated = &u * v.transpose();
         let (mut before, mut after, mut lost) = (0.0, 0.0, 0.0);
@@ -126,16 +126,16 @@ impl Pair<'_> {
             after += error(&matrix).norm_squared();
             lost += self.values(&(&matrix - &truncated), &rows, &parts).norm_squared();
         }
-        Ok((train, before - after, lost))
+        Ok((network, before - after, lost))
     }
 
     fn blocks(&self) -> impl Iterator<Item = (DMatrix<f64>, Contraction, DMatrix<f64>)> {
-        let unfolded: Vec<_> = self.train.cores.iter().map(unfold).collect();
+        let unfolded: Vec<_> = self.network.cores.iter().map(unfold).collect();
         let count = self.problem.x.nrows();
         (0..count).step_by(BLOCK).map(move |at| {
             let size = BLOCK.min(count - at);
             let x = self.problem.x.rows(at, size);
-            let parts = Contraction::new(self.train, &unfolded, x.as_slice(), size);
+            let parts = Contraction::new(self.network, &unfolded, x.as_slice(), size);
             (x, parts, self.problem.y.rows(at, size).into_owned())
         })
     }
@@ -143,8 +143,8 @@ impl Pair<'_> {
     /// Design rows of output j: left x (i <= i') x right, flattened in that order.
     fn design(&self, j: usize, x: &DMatrix<f64>, parts: &Contraction) -> DMatrix<f64> {
         let (q, n) = (x.ncols(), x.nrows());
-        let right_rank = self.train.cores[self.k + 1].right;
-        let left_rank = if self.k == 0 { 1 } else { self.train.cores[self.k].left };
+        let right_rank = self.network.cores[self.k + 1].right;
+        let left_rank = if self.k == 0 { 1 } else { self.network.cores[self.k].left };
         let right = |b: usize| &parts.right[self.k + 2][b * n..][..n];
         let mut design = DMatrix::zeros(n, left_rank * right_rank * q * (q + 1) / 2);
         let mut columns = design.column_iter_mut();
@@ -170,7 +170,7 @@ impl Pair<'_> {
 
     /// Coefficients (unknowns x 1, or x l where the outputs decouple) by the normal equations.
     fn primal(&self, unknowns: usize, penalty: f64) -> Option<DMatrix<f64>> {
-        let outputs = self.train.outputs();
+        let outputs = self.network.outputs();
         let decoupled = self.k == 0;
         let mut gram = DMatrix::zeros(unknowns, unknowns);
         let mut rhs = DMatrix::zeros(unknowns, if decoupled { outputs } else { 1 });
@@ -188,21 +188,21 @@ impl Pair<'_> {
 
     /// The same through A A^T = (L L^T) .* (X X^T) .* (X X^T) .* (R R^T).
     fn dual(&self, penalty: f64) -> Option<DMatrix<f64>> {
-        let outputs = self.train.outputs();
+        let outputs = self.network.outputs();
         let decoupled = self.k == 0;
         let n = self.problem.x.nrows();
-        let unfolded: Vec<_> = self.train.cores.iter().map(unfold).collect();
+        let unfolded: Vec<_> = self.network.cores.iter().map(unfold).collect();
         let x = self.problem.x.rows(0, n);
-        let parts = Contraction::new(self.train, &unfolded, x.as_slice(), n);
+        let parts = Contraction::new(self.network, &unfolded, x.as_slice(), n);
         let right =
-            DMatrix::from_column_slice(n, self.train.cores[self.k + 1].right, &parts.right[self.k + 2]);
+            DMatrix::from_column_slice(n, self.network.cores[self.k + 1].right, &parts.right[self.k + 2]);
         let inputs = &x * x.transpose();
         let mut shared = &right * right.transpose();
         shared.iter_mut().zip(inputs.iter()).for_each(|(s, x)| *s *= x * x);
         let (mut kernel, rhs) = if decoupled {
             (shared, self.problem.y.clone())
         } else {
-            let rank = self.train.cores[self.k].left;
+            let rank = self.network.cores[self.k].left;
             // Rows (j, t) of L, output after output as in vec(Y).
             let left = DMatrix::from_fn(n * outputs, rank, |row, a| {
                 parts.left[self.k][((row / n) * rank + a) * n + row % n]
@@ -229,7 +229,7 @@ impl Pair<'_> {
 
     /// The super-core as a (left q) x (q right) matrix.
     fn unpack(&self, solution: &DMatrix<f64>) -> DMatrix<f64> {
-        let (first, second) = (&self.train.cores[self.k], &self.train.cores[self.k + 1]);
+        let (first, second) = (&self.network.cores[self.k], &self.network.cores[self.k + 1]);
         let (q, right) = (first.q, second.right);
         let mut matrix = DMatrix::zeros(first.left * q, q * right);
         for a in 0..first.left {
@@ -251,8 +251,8 @@ impl Pair<'_> {
 
     /// Outputs of the rows for a super-core given as a matrix.
     fn values(&self, matrix: &DMatrix<f64>, x: &DMatrix<f64>, parts: &Contraction) -> DMatrix<f64> {
-        let (first, second) = (&self.train.cores[self.k], &self.train.cores[self.k + 1]);
-        let (q, right, n, outputs) = (first.q, second.right, x.nrows(), self.train.outputs());
+        let (first, second) = (&self.network.cores[self.k], &self.network.cores[self.k + 1]);
+        let (q, right, n, outputs) = (first.q, second.right, x.nrows(), self.network.outputs());
         let mut y = DMatrix::zeros(n, outputs);
         for a in 0..first.left {
             for b in 0..right {

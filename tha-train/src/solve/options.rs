@@ -16,7 +16,7 @@
 //! | `ranks` | none | d - 1 numbers from 1 |
 
 use super::SolveError;
-use super::search::StartKind;
+use super::search::Rule;
 use crate::network::useful_ranks;
 
 /// Memories from which a prior over the lags is tried unasked.
@@ -85,9 +85,9 @@ pub struct SolveParams {
     pub ranks: Option<Vec<usize>>,
     /// Weight of products against linear terms, where it is given; chosen on blocks otherwise.
     pub gamma: Option<f64>,
-    /// A kind of starts that the search goes without, for the ablation benchmark.
+    /// A source of starts or a rule that the search goes without, for the ablation benchmark.
     #[doc(hidden)]
-    pub without: Option<StartKind>,
+    pub without: Option<Rule>,
 }
 
 impl Default for SolveParams {

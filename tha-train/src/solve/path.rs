@@ -219,7 +219,7 @@ impl<'a> Path<'a> {
             }
         };
         let network = match from {
-            Some(network) => frame.enter_train(network),
+            Some(network) => frame.enter_network(network),
             None => Network::random(fitted.part.y.ncols(), q, &settings.ranks, &mut Normal::new(seed)),
         };
         Ok(Self { frame, source, covariance, network, effort: FIRST })

@@ -91,10 +91,10 @@ mod tests {
         let covariance = Covariance::new(&(x.transpose() * &x)).unwrap();
         let problem = Problem { x: &x, y: &y };
         let rows = Rows::new(&problem, 1);
-        let mut train = Network::zeros(1, 6, &[]);
-        Local::new(&train, 0, &rows).descend(&mut train, &covariance, 2.0, 1);
+        let mut network = Network::zeros(1, 6, &[]);
+        Local::new(&network, 0, &rows).descend(&mut network, &covariance, 2.0, 1);
         let normal = x.transpose() * &x + DMatrix::identity(6, 6) * 2.0;
         let wanted = normal.lu().solve(&(x.transpose() * &y)).unwrap();
-        assert!((DMatrix::from_column_slice(6, 1, &train.cores[0].data) - wanted).norm() < 1e-12);
+        assert!((DMatrix::from_column_slice(6, 1, &network.cores[0].data) - wanted).norm() < 1e-12);
     }
 }

@@ -19,8 +19,8 @@ const GONE: f64 = 5e-3;
 /// The penalty stays this sharp at most.
 const SHARPEST: f64 = 1e-3;
 
-/// The train of rank r with the forms `first` and `last` (q x r) at its ends, fitted to rows x, y with noise of
-/// `variance`; `None` where no train with these ends comes near.
+/// The network of rank r with the forms `first` and `last` (q x r) at its ends, fitted to rows x, y with noise of
+/// `variance`; `None` where no network with these ends comes near.
 pub(super) fn between(
     first: &DMatrix<f64>,
     last: &DMatrix<f64>,
@@ -71,7 +71,7 @@ pub(super) fn between(
         let parts = svd(&DMatrix::from_column_slice(side, side, solution.as_slice()))?;
         let (largest, next) = (parts.s[0].max(f64::MIN_POSITIVE), parts.s.get(rank).copied().unwrap_or(0.0));
         if next <= GONE * largest || step + 1 == STEPS {
-            return Some(train(first, last, &parts.u, &parts.s, &parts.v));
+            return Some(network(first, last, &parts.u, &parts.s, &parts.v));
         }
         sharpness = if step == 0 { largest } else { sharpness.min(next) }.max(SHARPEST * largest);
         let weight = |basis: &DMatrix<f64>| {
@@ -86,7 +86,7 @@ pub(super) fn between(
 }
 
 /// a, B, C, c from the leading singular vectors of M.
-fn train(
+fn network(
     first: &DMatrix<f64>,
     last: &DMatrix<f64>,
     u: &DMatrix<f64>,

@@ -1,6 +1,6 @@
 //! Coming down in rank: which direction of a bond the polynomial can do without.
 //!
-//! A train is one of many for the same polynomial: y = sum_i h_i(x) c_i(x) with the linear forms c_i of the last core
+//! A network is one of many for the same polynomial: y = sum_i h_i(x) c_i(x) with the linear forms c_i of the last core
 //! also equals sum_i (h_i + sum_k s_ik c_k) c_i for every antisymmetric s. This freedom hides spare directions from a
 //! singular value decomposition of the bond, in the norm of the coefficients as in that of the data. It vanishes on the
 //! subspace W = {x : c(x) = 0}: a direction u can be spared if h_u = sum_i u_i h_i is zero on W. So the rows are
@@ -20,86 +20,87 @@ pub(super) struct Spectrum {
     /// Losses times the square root of the number of rows, falling.
     #[cfg(test)]
     losses: Vec<f64>,
-    train: Network,
+    network: Network,
     bond: usize,
 }
 
 impl Spectrum {
-    /// Bond `bond` (1 to d - 1) of `train`, judged on the rows of x; `None` where the train is not finite.
-    pub(super) fn new(train: &Network, bond: usize, x: &DMatrix<f64>) -> Option<Self> {
-        let mut train = train.clone();
+    /// Bond `bond` (1 to d - 1) of `network`, judged on the rows of x; `None` where the network is not finite. Bonds at
+    /// the ends are judged where the forms of the end vanish, if `projected`.
+    pub(super) fn new(network: &Network, bond: usize, x: &DMatrix<f64>, projected: bool) -> Option<Self> {
+        let mut network = network.clone();
         let values = match bond {
-            b if b + 1 == train.degree() => last_bond(&mut train, x)?,
-            1 => first_bond(&mut train, x)?,
-            _ => middle_bond(&mut train, bond, x)?,
+            b if projected && b + 1 == network.degree() => last_bond(&mut network, x)?,
+            1 if projected => first_bond(&mut network, x)?,
+            _ => middle_bond(&mut network, bond, x)?,
         };
         let parts = svd(&values)?;
-        train.absorb_from_right(bond - 1, &parts.v);
-        train.absorb_from_left(bond, &parts.v.transpose());
+        network.absorb_from_right(bond - 1, &parts.v);
+        network.absorb_from_left(bond, &parts.v.transpose());
         Some(Self {
             #[cfg(test)]
             losses: parts.s,
-            train,
+            network,
             bond,
         })
     }
 
-    /// The train with only the `rank` most needed directions of the bond.
+    /// The network with only the `rank` most needed directions of the bond.
     pub(super) fn cut(&self, rank: usize) -> Network {
-        let mut train = self.train.clone();
-        let keep = DMatrix::identity(train.cores[self.bond].left, rank);
-        train.absorb_from_right(self.bond - 1, &keep);
-        train.absorb_from_left(self.bond, &keep.transpose());
-        train
+        let mut network = self.network.clone();
+        let keep = DMatrix::identity(network.cores[self.bond].left, rank);
+        network.absorb_from_right(self.bond - 1, &keep);
+        network.absorb_from_left(self.bond, &keep.transpose());
+        network
     }
 }
 
 /// Scales the forms of the last core to unit covariance; what multiplies them, on W.
-fn last_bond(train: &mut Network, x: &DMatrix<f64>) -> Option<DMatrix<f64>> {
-    let bond = train.degree() - 1;
-    let forms = train.cores[bond].wide().transpose();
+fn last_bond(network: &mut Network, x: &DMatrix<f64>) -> Option<DMatrix<f64>> {
+    let bond = network.degree() - 1;
+    let forms = network.cores[bond].wide().transpose();
     let (root, inverse) = roots(&covariance(&(x * forms)))?;
-    train.absorb_from_left(bond, &inverse);
-    train.absorb_from_right(bond - 1, &root);
-    let projected = off(x, &train.cores[bond].wide().transpose())?;
-    let parts = contract(train, &projected);
-    Some(stacked(&parts.left[bond], x.nrows(), train.outputs(), train.cores[bond].left))
+    network.absorb_from_left(bond, &inverse);
+    network.absorb_from_right(bond - 1, &root);
+    let projected = off(x, &network.cores[bond].wide().transpose())?;
+    let parts = contract(network, &projected);
+    Some(stacked(&parts.left[bond], x.nrows(), network.outputs(), network.cores[bond].left))
 }
 
 /// Scales the forms of the first core to unit covariance; what they multiply, on the subspace of each output.
-fn first_bond(train: &mut Network, x: &DMatrix<f64>) -> Option<DMatrix<f64>> {
-    let rank = train.cores[0].right;
-    let forms = unfold(&train.cores[0]);
+fn first_bond(network: &mut Network, x: &DMatrix<f64>) -> Option<DMatrix<f64>> {
+    let rank = network.cores[0].right;
+    let forms = unfold(&network.cores[0]);
     let mut spread = DMatrix::zeros(rank, rank);
-    for j in 0..train.outputs() {
-        spread += covariance(&(x * forms.columns(j * rank, rank))) / train.outputs() as f64;
+    for j in 0..network.outputs() {
+        spread += covariance(&(x * forms.columns(j * rank, rank))) / network.outputs() as f64;
     }
     let (root, inverse) = roots(&spread)?;
-    train.absorb_from_right(0, &inverse.transpose());
-    train.absorb_from_left(1, &root.transpose());
-    let forms = unfold(&train.cores[0]);
+    network.absorb_from_right(0, &inverse.transpose());
+    network.absorb_from_left(1, &root.transpose());
+    let forms = unfold(&network.cores[0]);
     let mut values = Vec::new();
-    for j in 0..train.outputs() {
+    for j in 0..network.outputs() {
         let projected = off(x, &forms.columns(j * rank, rank).into_owned())?;
-        values.push(stacked(&contract(train, &projected).right[1], x.nrows(), 1, rank));
+        values.push(stacked(&contract(network, &projected).right[1], x.nrows(), 1, rank));
     }
     let rows: Vec<_> = values.iter().flat_map(|v| v.row_iter()).collect();
     Some(DMatrix::from_rows(&rows))
 }
 
 /// Scales what stands right of the bond to unit covariance; what stands left of it.
-fn middle_bond(train: &mut Network, bond: usize, x: &DMatrix<f64>) -> Option<DMatrix<f64>> {
-    let rank = train.cores[bond].left;
-    let right = stacked(&contract(train, x).right[bond], x.nrows(), 1, rank);
+fn middle_bond(network: &mut Network, bond: usize, x: &DMatrix<f64>) -> Option<DMatrix<f64>> {
+    let rank = network.cores[bond].left;
+    let right = stacked(&contract(network, x).right[bond], x.nrows(), 1, rank);
     let (root, inverse) = roots(&covariance(&right))?;
-    train.absorb_from_left(bond, &inverse);
-    train.absorb_from_right(bond - 1, &root);
-    Some(stacked(&contract(train, x).left[bond], x.nrows(), train.outputs(), rank))
+    network.absorb_from_left(bond, &inverse);
+    network.absorb_from_right(bond - 1, &root);
+    Some(stacked(&contract(network, x).left[bond], x.nrows(), network.outputs(), rank))
 }
 
-fn contract(train: &Network, x: &DMatrix<f64>) -> Contraction {
-    let unfolded: Vec<_> = train.cores.iter().map(unfold).collect();
-    Contraction::new(train, &unfolded, x.as_slice(), x.nrows())
+fn contract(network: &Network, x: &DMatrix<f64>) -> Contraction {
+    let unfolded: Vec<_> = network.cores.iter().map(unfold).collect();
+    Contraction::new(network, &unfolded, x.as_slice(), x.nrows())
 }
 
 /// (rows x (outputs rank)) values as an (outputs rows) x rank matrix.
@@ -144,26 +145,26 @@ mod tests {
         let mut normal = Normal::new(5);
         let truth = Network::random(1, q, &[2, 2], &mut normal);
         let x = DMatrix::from_fn(300, q, |_, i| if i == 0 { 1.0 } else { normal.draw() });
-        let mut train = Network::random(1, q, &[2, 3], &mut normal);
-        train.cores[0] = truth.cores[0].clone();
+        let mut network = Network::random(1, q, &[2, 3], &mut normal);
+        network.cores[0] = truth.cores[0].clone();
         let (s, t) = (normal.draw(), normal.draw());
         for i in 0..q {
             for b in 0..2 {
-                train.cores[2].data[b * q + i] = truth.cores[2].data[b * q + i];
+                network.cores[2].data[b * q + i] = truth.cores[2].data[b * q + i];
             }
             for a in 0..2 {
                 // Middle core: the true one, plus s c_2 on c_0 and -s c_0 on c_2 (t for the second row).
                 let w = if a == 0 { s } else { t };
-                let extra = train.cores[2].data[2 * q + i];
-                let first = train.cores[2].data[i];
-                let row = &mut train.cores[1].data[(a * q + i) * 3..][..3];
+                let extra = network.cores[2].data[2 * q + i];
+                let first = network.cores[2].data[i];
+                let row = &mut network.cores[1].data[(a * q + i) * 3..][..3];
                 row[0] = truth.cores[1].get(a, i, 0) + w * extra;
                 row[1] = truth.cores[1].get(a, i, 1);
                 row[2] = -w * first;
             }
         }
-        assert!((train.evaluate(&x) - truth.evaluate(&x)).norm() < 1e-9);
-        let spectrum = Spectrum::new(&train, 2, &x).unwrap();
+        assert!((network.evaluate(&x) - truth.evaluate(&x)).norm() < 1e-9);
+        let spectrum = Spectrum::new(&network, 2, &x, true).unwrap();
         assert!(spectrum.losses[2] < 1e-9 * spectrum.losses[1], "{:?}", spectrum.losses);
         assert_eq!(spectrum.cut(2).ranks(), vec![2, 2]);
     }

@@ -7,6 +7,7 @@ use nalgebra::DMatrix;
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Multiplications below which waking other threads costs more than it saves.
 pub(super) const WORTH_A_THREAD: usize = 1 << 25;
@@ -30,7 +31,7 @@ pub(super) struct Rows<'a> {
 #[derive(Clone)]
 enum Kind<'a> {
     /// Made once, read by every step.
-    Kept(Vec<Block>),
+    Kept(Arc<[Block]>),
     /// Too many to keep: every `stride`-th row of a problem, made at every step.
     Read(Problem<'a>, usize),
     /// What stands for rows that are not here.
@@ -45,7 +46,7 @@ impl<'a> Rows<'a> {
         let square = |k| problem.y.select_rows(&numbers(k, stride, count)).norm_squared();
         rows.square = (0..rows.blocks()).map(square).sum();
         if count * problem.x.ncols() <= KEPT {
-            rows.kind = Kind::Kept(rows.batch(0..rows.blocks()).into_owned());
+            rows.kind = Kind::Kept(rows.batch(0..rows.blocks()).into_owned().into());
         }
         rows
     }
@@ -63,7 +64,7 @@ impl<'a> Rows<'a> {
             let rows = BLOCK.min(count - k * BLOCK);
             (problem.x.rows(k * BLOCK, rows), problem.y.rows(k * BLOCK, rows).into_owned())
         };
-        let blocks: Vec<Block> = (0..count.div_ceil(BLOCK)).map(block).collect();
+        let blocks: Arc<[Block]> = (0..count.div_ceil(BLOCK)).map(block).collect();
         let square = blocks.iter().map(|(_, y)| y.norm_squared()).sum();
         Rows { kind: Kind::Kept(blocks), count, outputs, square }
     }

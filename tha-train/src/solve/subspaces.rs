@@ -1,10 +1,10 @@
-//! Linear subspaces on which a polynomial vanishes: where the end cores of a train come from.
+//! Linear subspaces on which a polynomial vanishes: where the end cores of a network come from.
 //!
 //! y = sum_i h_i(x) c_i(x), i <= r, is zero on W = {x : c(x) = 0}, a subspace of codimension r; so is, with one output,
-//! a train on the subspace of its first core. A generic polynomial of degree d > 2 vanishes on no subspace that large,
+//! a network on the subspace of its first core. A generic polynomial of degree d > 2 vanishes on no subspace that large,
 //! so those that exist give the forms away. Finding W is a small problem: minimise sum_s |f(W z_s)|^2 over the
 //! r (q - r) coordinates of W, for points z_s enough to determine a polynomial on W. It has local minima too, but a
-//! start costs a thousandth of one of the whole train.
+//! start costs a thousandth of one of the whole network.
 
 use crate::linalg::{
     add_gram_lower, cholesky_in_place, cholesky_solve, qr, set_product, symmetric_eigen, view, view_mut,
@@ -168,15 +168,15 @@ mod tests {
     use crate::network::Network;
 
     #[test]
-    fn the_forms_of_a_train_are_found() {
+    fn the_forms_of_a_network_are_found() {
         // A quartic y = a(x) (...) c(x) of rank 2 in five variables vanishes where its end forms do.
         let (q, degree) = (5, 4);
         let mut normal = Normal::new(3);
-        let train = Network::random(1, q, &[2, 2, 2], &mut normal);
-        let dense = symmetric(&train.to_dense(), q, degree);
+        let network = Network::random(1, q, &[2, 2, 2], &mut normal);
+        let dense = symmetric(&network.to_dense(), q, degree);
         let polynomial = Polynomial::new(&dense, q, degree);
         assert!(polynomial.special(2, false));
-        let ends = [crate::network::unfold(&train.cores[0]), crate::network::unfold(&train.cores[3])];
+        let ends = [crate::network::unfold(&network.cores[0]), crate::network::unfold(&network.cores[3])];
         let ends = ends.map(|forms| Subspace { basis: complement(&qr(&forms).0), level: 0.0 });
         let found: Vec<_> =
             (0..300).map(|_| polynomial.search(2, &mut normal)).filter(|w| w.level < 1e-9).collect();

@@ -1,7 +1,8 @@
 //! Many inputs: starts on the few directions that the outputs are seen to depend on.
 //!
-//! There the search is a small problem. What it finds, descending in all directions, shows better which they are: its own
-//! slices, and those in which its residual goes on. So rounds of both follow each other until nothing is gained.
+//! There the search is a small problem. It looks for a network one rank above the cap, where local minima are fewer; the
+//! residual of that network shows directions beyond its own, in which it goes on descending for as long as that pays. A
+//! network at the cap, searched for in the most important directions, then descends in all of them.
 
 use super::super::direct;
 use super::super::directions::{self, Directions};
@@ -10,8 +11,8 @@ use super::super::frame::change_slices;
 use super::super::levenberg::Descent;
 use super::super::rows::Rows;
 use super::super::{Problem, SolveError, SolveParams};
-use super::lower::{PACE, STEPS};
-use super::{SMALL, Search, Source, Start, search};
+use super::lower::{FAR, STEPS};
+use super::{Rule, SMALL, Search, Source, Start, search};
 use crate::network::{Network, dimension};
 use nalgebra::DMatrix;
 
@@ -19,17 +20,23 @@ use nalgebra::DMatrix;
 const ROWS_PER_DIMENSION: usize = 50;
 /// Monomials of few directions, at most, for which the direct solution is worth its cost.
 const MONOMIALS: usize = 2000;
-/// Starts in all directions at most for each kind of moments, and of the search on few.
+/// Starts at most for each kind of moments, and of the search on few directions.
 const STARTS: usize = 6;
 const RESTARTS: usize = 6;
-/// Holds the directions back that are fitted to noise while the others are not yet found.
-const RIDGE: f64 = 1e-2;
-/// A round that leaves more of the loss than this gains nothing.
-const GAIN: f64 = 0.7;
+/// Searches above the cap for a start, while much is left; how often the directions of each grow, and steps each time.
+const ROUNDS: usize = 3;
+const GROWTHS: usize = 12;
+const GROWING: usize = 10;
+/// Directions beyond those of a network at the cap that a search on few sees.
+const SPARE: usize = 2;
+/// A growth, and a step of a descent, that leave more of the loss than this gain nothing.
+const GAIN: f64 = 0.98;
+const PACE: f64 = 0.97;
 
 struct Directed {
-    rows: (DMatrix<f64>, DMatrix<f64>),
-    /// Directions at most.
+    /// Every n-th row, where all are too many.
+    rows: Option<(DMatrix<f64>, DMatrix<f64>)>,
+    /// Directions of a network at the cap.
     most: usize,
     turn: usize,
     /// What the second moments show, later the third, which are far more expensive.
@@ -42,19 +49,21 @@ pub(super) fn open(search: &mut Search<'_, '_>) -> Option<Box<dyn Source>> {
     let most: usize = bonds.windows(2).map(|b| b[0] * b[1]).sum();
     // Of quadratic networks random starts find nearly all.
     let suits = search.direct.is_none() && search.params.ranks.is_none() && search.params.degree > 2;
-    if !suits || q < 2 * (most + directions::BEYOND) {
+    if !suits || q < 2 * (most + 5) {
         return None;
     }
-    let dimension = dimension(&search.ranks(cap), search.outputs(), q);
-    let stride = (search.problem.y.len() / (ROWS_PER_DIMENSION * dimension)).max(1);
-    let indices: Vec<usize> = (0..search.problem.x.nrows()).step_by(stride).collect();
-    let rows = (search.problem.x.select_rows(&indices), search.problem.y.select_rows(&indices));
+    let size = dimension(&search.ranks(cap), search.outputs(), q);
+    let stride = (search.problem.y.len() / (ROWS_PER_DIMENSION * size)).max(1);
+    let rows = (stride > 1).then(|| {
+        let indices: Vec<usize> = (0..search.problem.x.nrows()).step_by(stride).collect();
+        (search.problem.x.select_rows(&indices), search.problem.y.select_rows(&indices))
+    });
     Some(Box::new(Directed { rows, most, turn: 0, basis: None }))
 }
 
 impl Source for Directed {
     fn next(&mut self, search: &mut Search<'_, '_>) -> Result<Option<Start>, SolveError> {
-        let rows = Problem { x: &self.rows.0, y: &self.rows.1 };
+        let rows = self.rows.as_ref().map_or(*search.problem, |(x, y)| Problem { x, y });
         if self.turn.is_multiple_of(STARTS) || self.basis.is_none() {
             let Some(directions) = Directions::new(&rows) else { return Ok(None) };
             let quadratic = || directions.quadratic(self.most);
@@ -66,35 +75,75 @@ impl Source for Directed {
         }
         let Some(mut basis) = self.basis.clone() else { return Ok(None) };
         self.turn += 1;
-        let mut known = f64::INFINITY;
-        loop {
-            let mut descent = Descent::new(on_few(search, &rows, &basis)?);
-            for ridge in [RIDGE, super::RIDGE] {
-                for _ in 0..STEPS / 3 {
-                    let before = descent.loss;
-                    if descent.step(&search.sketch, ridge).is_none() || descent.loss > PACE * before {
-                        break;
-                    }
-                }
+        let cap = search.params.max_rank;
+        for _ in 0..ROUNDS {
+            let found = on_few(search, &rows, &basis, cap + usize::from(search.has(Rule::Above)))?;
+            let Some((network, left)) = grown(search, &rows, found, self.most) else {
+                return Ok(None);
+            };
+            let Some(important) = directions::of(&search.sketch, &network) else { return Ok(None) };
+            let constant = DMatrix::identity(search.q(), 1);
+            let count = (self.most + SPARE).min(important.ncols());
+            basis = directions::joined(&constant, &important.columns(0, count).into_owned());
+            if left <= FAR {
+                break;
             }
-            let (network, loss) = (descent.network, descent.loss);
-            if loss >= GAIN * known || search.exact(loss) {
-                return Ok(Some(Start { network, vouched: true, widened: false }));
-            }
-            known = loss;
-            basis = directions::of(&network);
-            if loss > SMALL * search.sketch.square() {
-                basis = directions::beyond(&rows, &network, &basis);
-            }
+        }
+        let mut descent = Descent::new(on_few(search, &rows, &basis, cap)?);
+        descend(&mut descent, &search.sketch, STEPS);
+        Ok(Some(Start { network: descent.network, vouched: true, widened: false }))
+    }
+}
+
+/// The network after descents in its own directions and those in which its residual goes on, at most `most` more at a
+/// time; and the part of the squares that it leaves.
+fn grown(
+    search: &Search<'_, '_>,
+    rows: &Problem<'_>,
+    mut network: Network,
+    most: usize,
+) -> Option<(Network, f64)> {
+    let mut left = f64::INFINITY;
+    for _ in 0..if search.has(Rule::Growth) { GROWTHS } else { 1 } {
+        let basis = directions::beyond(rows, &network, &directions::of(&search.sketch, &network)?, most);
+        let z = Entered::new(rows.x, &basis);
+        let few = Problem { x: &z, y: rows.y };
+        let inner = Rows::new(&few, 1);
+        let mut descent = Descent::new(change_slices(&network, &basis.transpose()));
+        let before = inner.loss(&descent.network);
+        descend(&mut descent, &inner, GROWING);
+        network = change_slices(&descent.network, &basis);
+        left = descent.loss / inner.square();
+        if descent.loss > GAIN * before || left <= SMALL {
+            break;
+        }
+    }
+    Some((network, left))
+}
+
+/// Descends with a ridge that is the variance of the residual against that of the coefficients: it holds back what would be
+/// fitted to noise while much is not yet found, and fades with the residual.
+fn descend(descent: &mut Descent, rows: &Rows<'_>, steps: usize) {
+    descent.loss = rows.loss(&descent.network);
+    for step in 0..steps {
+        let before = descent.loss;
+        let coefficients = descent.network.coefficients();
+        let square: f64 = coefficients.iter().map(|v| v * v).sum();
+        let ridge = before / (rows.entries() as f64).powi(2) * coefficients.len() as f64 / square;
+        let moved = descent.step(rows, ridge);
+        let slow = step > 2 && descent.loss > PACE * before;
+        if moved.is_none() || slow || descent.loss <= SMALL * rows.square() {
+            break;
         }
     }
 }
 
-/// The best network that sees x through the columns of `basis`.
+/// The best network of rank `level` at most that sees x through the columns of `basis`.
 fn on_few(
     outer: &mut Search<'_, '_>,
     rows: &Problem<'_>,
     basis: &DMatrix<f64>,
+    level: usize,
 ) -> Result<Network, SolveError> {
     let z = Entered::new(rows.x, basis);
     let few = Problem { x: &z, y: rows.y };
@@ -105,7 +154,9 @@ fn on_few(
     };
     outer.starts += 1;
     let seed = outer.params.seed.wrapping_add(outer.starts as u64);
-    let params = SolveParams { restarts: RESTARTS, seed, ..outer.params.clone() };
+    // Without random starts there would be nothing to start from.
+    let without = outer.params.without.filter(|rule| *rule != Rule::Random);
+    let params = SolveParams { max_rank: level, restarts: RESTARTS, seed, without, ..outer.params.clone() };
     let candidates = search(&few, &rows, direct.as_ref(), &params, outer.log)?;
     let best = candidates.last().expect("a search has candidates");
     Ok(change_slices(&best.network, basis))

@@ -4,7 +4,7 @@ use super::super::levenberg::Descent;
 use super::super::log::{Step, StepKind};
 use super::super::reduce::Spectrum;
 use super::super::{SolveError, als};
-use super::{Candidate, RIDGE, Search, chance};
+use super::{Candidate, RIDGE, Rule, Search, chance};
 use crate::network::Network;
 
 /// Losses this close, relatively, are those of the same minimum.
@@ -16,7 +16,7 @@ pub(super) const PACE: f64 = 0.99;
 /// rank more fits noise.
 const NEARLY: f64 = 4.0;
 /// Relative squared residual above which a network at the cap is no nearer to the truth at a lower rank.
-const FAR: f64 = 0.02;
+pub(super) const FAR: f64 = 0.02;
 
 /// Coefficients of a core up to which it is refitted by itself after a cut; of larger ones the descent takes care.
 const REFITTED: usize = 1000;
@@ -65,12 +65,13 @@ impl Search<'_, '_> {
         let mut network = network.clone();
         for bond in (1..network.degree()).rev() {
             if ranks[bond - 1] < network.cores[bond].left {
-                network = Spectrum::new(&network, bond, &self.x)?.cut(ranks[bond - 1]);
+                network =
+                    Spectrum::new(&network, bond, &self.x, self.has(Rule::Projection))?.cut(ranks[bond - 1]);
             }
         }
         let middle = 1..network.degree().saturating_sub(1);
         for k in middle {
-            if network.cores[k].data.len() > REFITTED {
+            if network.cores[k].data.len() > REFITTED || !self.has(Rule::Refit) {
                 continue;
             }
             als::update(&mut network, k, &self.sketch, RIDGE);
@@ -134,11 +135,11 @@ mod tests {
     }
 
     /// Relative squared residual, and the ranks, of the best network when only one kind of starts is there.
-    fn found(kind: StartKind, q: usize, ranks: &[usize], cap: usize, count: usize) -> (f64, Vec<usize>) {
+    fn found(kind: Rule, q: usize, ranks: &[usize], cap: usize, count: usize) -> (f64, Vec<usize>) {
         let (x, y) = planted(q, ranks, count);
         let problem = Problem { x: &x, y: &y };
         let params = SolveParams { degree: ranks.len() + 1, max_rank: cap, ..SolveParams::default() };
-        let suits = matches!(kind, StartKind::Subspaces);
+        let suits = matches!(kind, Rule::Subspaces);
         let direct =
             suits.then(|| super::super::super::direct::solution(&problem, params.degree, 600).unwrap());
         let rows = Rows::new(&problem, 1);
@@ -157,11 +158,11 @@ mod tests {
     #[test]
     fn every_kind_of_starts_finds_a_planted_network() {
         for (kind, q, ranks, cap, count) in [
-            (StartKind::Subspaces, 7, vec![2, 2], 3, 700),
-            (StartKind::Subspaces, 6, vec![2, 2, 2], 2, 800),
-            (StartKind::Directed, 41, vec![1, 1], 2, 3000),
-            (StartKind::Grown, 4, vec![2; 5], 3, 600),
-            (StartKind::Random, 6, vec![2, 2], 2, 400),
+            (Rule::Subspaces, 7, vec![2, 2], 3, 700),
+            (Rule::Subspaces, 6, vec![2, 2, 2], 2, 800),
+            (Rule::Directed, 41, vec![1, 1], 2, 3000),
+            (Rule::Grown, 4, vec![2; 5], 3, 600),
+            (Rule::Random, 6, vec![2, 2], 2, 400),
         ] {
             let (loss, found) = found(kind, q, &ranks, cap, count);
             // As near as the polish needs it.

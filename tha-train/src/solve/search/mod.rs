@@ -18,7 +18,10 @@ mod directed;
 mod grown;
 mod lower;
 mod random;
+mod rule;
 mod subspaces;
+
+pub use rule::Rule;
 
 use super::direct::DirectFit;
 use super::levenberg::Descent;
@@ -54,29 +57,15 @@ trait Source {
     fn next(&mut self, search: &mut Search<'_, '_>) -> Result<Option<Start>, SolveError>;
 }
 
-/// A kind of starts.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StartKind {
-    /// End cores from subspaces on which the direct solution vanishes.
-    Subspaces,
-    /// Few directions of many inputs.
-    Directed,
-    /// Long networks grown from rank one.
-    Grown,
-    /// Random networks above the cap.
-    Random,
-}
-
 /// The source for a search, where it suits.
 type Open = fn(&mut Search<'_, '_>) -> Option<Box<dyn Source>>;
 
 /// All sources, cheapest first.
-const SOURCES: [(StartKind, Open); 4] = [
-    (StartKind::Subspaces, subspaces::open),
-    (StartKind::Directed, directed::open),
-    (StartKind::Grown, grown::open),
-    (StartKind::Random, random::open),
+const SOURCES: [(Rule, Open); 4] = [
+    (Rule::Subspaces, subspaces::open),
+    (Rule::Directed, directed::open),
+    (Rule::Grown, grown::open),
+    (Rule::Random, random::open),
 ];
 
 /// A network and its squared residual on the sketch.
@@ -145,11 +134,12 @@ impl<'a, 'b> Search<'a, 'b> {
             problem.x.ncols(),
         );
         let stride = ((problem.y.len() as f64 / (ROWS_PER_DIMENSION * most as f64)) as usize).max(1);
+        let stride = if params.without == Some(Rule::Sketch) { 1 } else { stride };
         let (mut sketch, x, y) = sampled(problem, stride);
         // Where all rows are condensed to no more than a third of the sketch, they are the sketch; also where misfit would
         // mislead few rows.
         let few = direct.is_some_and(|direct| 3 * direct.dimension <= y.len() || direct.variance > SMALL);
-        if few && all.are_condensed() {
+        if few && all.are_condensed() || stride == 1 && !all.are_condensed() {
             sketch = all.clone();
         }
         let limit = direct.map_or(EXACT, |direct| direct.variance.clamp(DIGITS, EXACT));
@@ -164,9 +154,9 @@ impl<'a, 'b> Search<'a, 'b> {
         self.best.drain(..level).flatten().chain(winner).collect()
     }
 
-    fn run(&mut self, sources: &[(StartKind, Open)]) -> Result<Option<Candidate>, SolveError> {
+    fn run(&mut self, sources: &[(Rule, Open)]) -> Result<Option<Candidate>, SolveError> {
         for &(kind, open) in sources {
-            if self.params.without == Some(kind) || self.settled() {
+            if !self.has(kind) || self.settled() {
                 continue;
             }
             let Some(mut source) = open(self) else { continue };
@@ -207,6 +197,11 @@ impl<'a, 'b> Search<'a, 'b> {
             .is_none_or(|direct| TELLING * direct.dimension.saturating_sub(dimension) >= direct.dimension)
     }
 
+    /// Not left out.
+    fn has(&self, rule: Rule) -> bool {
+        self.params.without != Some(rule)
+    }
+
     /// More starts would find nothing better.
     fn settled(&self) -> bool {
         let cap = self.params.max_rank;
@@ -220,7 +215,7 @@ impl<'a, 'b> Search<'a, 'b> {
             }
             None => self.near(),
         };
-        agreeing > 1 && arrived
+        agreeing > 1 && arrived && self.has(Rule::Agreement)
     }
 
     /// The best at the cap is no local minimum of a misfit.

@@ -4,7 +4,7 @@
 //! true one fits anything, so the sketch becomes as large as such a network asks for.
 
 use super::super::SolveError;
-use super::{Search, Source, Start, sampled};
+use super::{Rule, Search, Source, Start, sampled};
 use crate::network::dimension;
 
 /// Longer networks are products of too many random matrices to be starts.
@@ -28,7 +28,7 @@ pub(super) fn open(search: &mut Search<'_, '_>) -> Option<Box<dyn Source>> {
     let size = |level: usize| dimension(&search.ranks(level), search.outputs(), search.q());
     let highest = (cap..=cap + 2).rev().find(|level| FEWEST * size(*level) <= entries).unwrap_or(cap);
     // Where nearly every polynomial has the rank of the cap, there are no local minima to avoid.
-    let highest = if search.telling(cap) { highest } else { cap };
+    let highest = if search.telling(cap) && search.has(Rule::Above) { highest } else { cap };
     let below = (2..=cap.min(highest)).filter(|level| search.telling(*level));
     let above = ABOVE.iter().cycle().map(|above| highest.min(cap + above));
     let mut levels: Vec<usize> = below.chain(above).take(search.params.restarts).collect();

@@ -3,7 +3,7 @@
 use super::super::direct::DirectFit;
 use super::super::subspaces::{Polynomial, Subspace};
 use super::super::{SolveError, als, quartic};
-use super::{EXACT, RIDGE, Search, Source, Start};
+use super::{EXACT, RIDGE, Rule, Search, Source, Start};
 use crate::network::{Core, Network};
 use std::collections::HashSet;
 
@@ -146,6 +146,9 @@ fn between(
     let (first, last) = (first.forms(), last.forms());
     let (q, rank) = first.shape();
     let mut network = if search.params.degree == LONGEST {
+        if !search.has(Rule::Quartics) {
+            return None;
+        }
         quartic::between(&first, &last, &search.x, &search.y, direct.variance.max(EXACT))?
     } else {
         let mut network = Network::zeros(1, q, &[rank, rank]);
