@@ -52,6 +52,8 @@ pub mod export;
 pub mod fit;
 #[doc(hidden)]
 pub mod host;
+#[doc(hidden)]
+pub mod inspect;
 mod linalg;
 #[doc(hidden)]
 pub mod metrics;

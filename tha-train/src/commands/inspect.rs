@@ -1,12 +1,12 @@
 //! `tha-train inspect`: what is in a model file.
 
 use super::error::CliError;
-use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::PathBuf;
 use tha_cli::{Speech, count, figure, result, table};
-use tha_core::build::{Filter, Head, Interval, ModelSpec, OutputChannel};
-use tha_core::{Capacities, NonFinitePolicy, RangePolicy};
+use tha_core::Capacities;
+use tha_core::build::{ModelSpec, OutputChannel};
+use tha_train::inspect::{self, coverage, filters, half_width, policies, ranks, served};
 use tha_train::model::Model;
 
 /// Show what is in a model file: shape, heads, inputs, ranks, weights, size and cost.
@@ -31,113 +31,10 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     }
     let model = Model::read(&args.model)?;
     let bytes = model.to_bytes()?;
-    result(args.speech.json, &object(&model, &bytes, args.rate), || words(&model, &bytes, args.rate));
+    result(args.speech.json, &inspect::inspect(&model, &bytes, args.rate), || {
+        words(&model, &bytes, args.rate)
+    });
     Ok(())
-}
-
-fn ranks(head: &Head) -> Vec<usize> {
-    head.cores.iter().skip(1).map(|core| core.left).collect()
-}
-
-pub(super) fn policies(spec: &ModelSpec) -> (&'static str, &'static str) {
-    let range = match spec.range {
-        RangePolicy::Pass => "pass",
-        RangePolicy::Clamp => "clamp",
-        RangePolicy::Extend => "extend",
-    };
-    let non_finite = match spec.non_finite {
-        NonFinitePolicy::Hold => "hold",
-        NonFinitePolicy::Refuse => "refuse",
-    };
-    (range, non_finite)
-}
-
-fn object(model: &Model, bytes: &[u8], rate: Option<f64>) -> Value {
-    let spec = model.spec();
-    let Capacities { inputs: state_inputs, history, scratch } = Capacities::of(bytes);
-    let (range, non_finite) = policies(spec);
-    let inputs: Vec<Value> = spec
-        .inputs
-        .iter()
-        .map(|c| json!({ "name": c.name, "offset": c.offset, "gain": c.gain, "low": c.low, "high": c.high }))
-        .collect();
-    let output = |(k, c): (usize, &OutputChannel)| {
-        json!({ "name": c.name, "offset": c.offset, "scale": c.scale, "residual": c.residual,
-            "half_width": half_width(spec, k) })
-    };
-    let outputs: Vec<Value> = spec.outputs.iter().enumerate().map(output).collect();
-    let heads: Vec<Value> = spec
-        .heads
-        .iter()
-        .map(|head| {
-            let names: Vec<&String> = head.inputs.iter().map(|&i| &spec.inputs[i].name).collect();
-            let parameters: usize = head.cores.iter().map(|core| core.data.len()).sum();
-            json!({ "inputs": names, "ranks": ranks(head), "weight": head.weight(), "parameters": parameters,
-                "outputs": served(spec, head), "weights": head.weights })
-        })
-        .collect();
-    json!({
-        "inputs": inputs,
-        "outputs": outputs,
-        "memory": spec.memory,
-        "degree": spec.degree(),
-        "range": range,
-        "non_finite": non_finite,
-        "interval_coverage": spec.interval.as_ref().map(Interval::coverage),
-        "heads": heads,
-        "parameters": model.parameters(),
-        "flash_bytes": bytes.len(),
-        "capacities": { "inputs": state_inputs, "history": history, "scratch": scratch },
-        "stage": stage(spec, rate),
-        "macs_per_sample": model.macs(),
-        "coverage": coverage(spec),
-        "provenance": {
-            "tool": spec.provenance.tool,
-            "seed": spec.provenance.seed,
-            "data_hash": format!("{:016x}", spec.provenance.data_hash),
-            "note": spec.provenance.note,
-        },
-    })
-}
-
-/// Time constants of the averages and poles of the resonators in front of the heads, each once.
-fn filters(spec: &ModelSpec) -> (Vec<f64>, Vec<[f32; 2]>) {
-    let (mut averages, mut poles) = (Vec::new(), Vec::new());
-    for section in &spec.stage.sections {
-        match section.filter {
-            Filter::Average { alpha } => averages.push(-(-f64::from(alpha)).ln_1p().recip()),
-            Filter::Resonator(resonator) => poles.push(resonator.pole),
-        }
-    }
-    averages.sort_by(f64::total_cmp);
-    averages.dedup();
-    poles.dedup();
-    (averages, poles)
-}
-
-/// Half the width of the interval around an output, where there is one.
-fn half_width(spec: &ModelSpec, output: usize) -> Option<f32> {
-    spec.interval.as_ref().and_then(|interval| interval.half_widths().get(output).copied())
-}
-
-/// Names of the outputs that a head serves.
-fn served<'s>(spec: &'s ModelSpec, head: &Head) -> Vec<&'s str> {
-    spec.outputs[head.outputs.clone()].iter().map(|channel| channel.name.as_str()).collect()
-}
-
-fn stage(spec: &ModelSpec, rate: Option<f64>) -> Value {
-    let (averages, poles) = filters(spec);
-    let seconds = rate.map(|rate| averages.iter().map(|tau| tau / rate).collect::<Vec<_>>());
-    let mapped = spec.stage.features.iter().filter(|feature| !feature.nodes.is_empty()).count();
-    json!({
-        "time_constants": averages,
-        "time_constants_seconds": seconds,
-        "settled_seconds": rate.map(|rate| spec.settled() as f64 / rate),
-        "poles": poles,
-        "features": spec.stage.features.len(),
-        "mapped": mapped,
-        "settled": spec.settled(),
-    })
 }
 
 /// Filters and maps in a line; nothing where the model sees lags.
@@ -159,19 +56,6 @@ fn stage_in_words(spec: &ModelSpec, rate: Option<f64>) -> String {
     parts.push(format!("{}, {mapped} of them mapped", count(spec.stage.features.len(), "feature")));
     let seconds = rate.map_or_else(String::new, |rate| format!(" ({:.4} s)", spec.settled() as f64 / rate));
     format!("{}; settled from sample {}{seconds} on\n\n", parts.join("; "), spec.settled())
-}
-
-/// How often each input and each pair of inputs is represented: the number of heads that see them.
-fn coverage(spec: &ModelSpec) -> Value {
-    let p = spec.inputs.len();
-    let count = |a: usize, b: usize| {
-        spec.heads.iter().filter(|head| head.inputs.contains(&a) && head.inputs.contains(&b)).count()
-    };
-    let inputs: Vec<usize> = (0..p).map(|c| count(c, c)).collect();
-    let pairs: Vec<Vec<usize>> = (0..p).map(|a| (0..p).map(|b| count(a, b)).collect()).collect();
-    let seen = pairs.iter().enumerate().flat_map(|(a, row)| &row[..a]).filter(|&&n| n > 0).count();
-    let all = p * p.saturating_sub(1) / 2;
-    json!({ "inputs": inputs, "pairs": pairs, "pair_fraction": if all > 0 { seen as f64 / all as f64 } else { 1.0 } })
 }
 
 fn words(model: &Model, bytes: &[u8], rate: Option<f64>) -> String {

@@ -5,6 +5,7 @@
 //! neither fitted nor scored.
 
 mod blocks;
+mod checked;
 mod columns;
 mod csv_file;
 mod error;
