@@ -11,6 +11,10 @@ from . import _tha
 MATRIX = "expected numbers, samples x channels"
 
 
+class KindError(ValueError, TypeError):
+    """A value of a kind that is no number: a ValueError, and a TypeError for those who wait for one."""
+
+
 def _is_frame(table: Any) -> bool:
     """Whether this is a data frame of pandas or Polars: both have columns with names, and `to_numpy`."""
     return hasattr(table, "columns") and hasattr(table, "to_numpy")
@@ -37,7 +41,7 @@ def _matrix(table: Any, place: str, vector: bool) -> np.ndarray:
     except (TypeError, ValueError) as error:
         if str(error).startswith(f"{place}:"):
             raise
-        raise ValueError(f"{place}: {error}; {MATRIX}") from None
+        raise KindError(f"{place}: {error}; {MATRIX}") from None
     if array.ndim == 1 and vector:
         array = array.reshape(-1, 1)
     if array.ndim != 2:
@@ -113,7 +117,8 @@ class Table:
         else:
             u, u_names = _matrix(U, "U", vector=False), _names(U)
         self.names = u_names
-        self.one_column = Y is not None and self._is_vector(Y)
+        # Outputs that came without an axis for the channels leave so.
+        self.one_column = False
         y, y_names = None, None
         if Y is not None:
             if self.lengths is not None:
@@ -126,6 +131,8 @@ class Table:
                         raise ValueError(f"Y[{k}]: {b} rows, but U[{k}] has {a}; they must be equal")
             else:
                 y, y_names = _matrix(Y, "Y", vector=True), _names(Y)
+            first = Y[0] if self.lengths is not None else Y
+            self.one_column = y.shape[1] == 1 and not _is_frame(first) and len(np.asarray(first).shape) == 1
             if len(y) != len(u):
                 raise ValueError(f"Y: {len(y)} rows, but U has {len(u)}; they must be equal")
         self.inputs = inputs or u_names or [f"u{k + 1}" for k in range(u.shape[1])]
@@ -133,12 +140,6 @@ class Table:
         self.width = u.shape[1]
         self.height = None if y is None else y.shape[1]
         self._parts = (u, y, _ids(records))
-
-    @staticmethod
-    def _is_vector(Y: Any) -> bool:
-        """Whether the outputs came without an axis for the channels, as they then leave again."""
-        first = Y[0] if isinstance(Y, (list, tuple)) and len(Y) > 0 and hasattr(Y[0], "__len__") else Y
-        return np.ndim(first) == 1 if _is_series(first) or not _is_frame(first) else False
 
     def data(self) -> _tha.Data:
         u, y, ids = self._parts

@@ -90,12 +90,17 @@ class Fitted:
         y = model.predict(table.data())
         return table.divided(y[:, 0] if self._one_column else y)
 
-    def score(self, U: Any, Y: Any, records: Any = None) -> float:
-        """The coefficient of determination R2 over the predicted samples, mean over the outputs."""
-        return float(self.evaluate(U, Y, records)["r2"])
+    def score(self, U: Any, Y: Any = None, records: Any = None, *, y: Any = None) -> float:
+        """The coefficient of determination R2 over the predicted samples, mean over the outputs.
+
+        `y` is another name for `Y`, the one that scikit-learn knows.
+        """
+        return float(self.evaluate(U, y if Y is None else Y, records)["r2"])
 
     def evaluate(self, U: Any, Y: Any, records: Any = None) -> dict[str, Any]:
         """The figures of `tha-train evaluate`: relative residual, RMSE, NRMSE and R2, in total and per output."""
+        if Y is None:
+            raise ValueError("Y: None; give the recorded outputs")
         figures = json.loads(self._model().evaluate(self._table(U, Y, records).data()))
         if figures["r2"] is None:
             figures["r2"] = float("nan")
