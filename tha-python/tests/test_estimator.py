@@ -105,8 +105,9 @@ def test_auto_by_trials_is_repeatable():
     (U, y), (U_test, y_test) = tha.synth("array", channels=4, outputs=1, samples=400)
     model = tha.Volterra(auto=True, trials=3).fit(U, y)
     assert model.to_bytes() == tha.Volterra(auto=True, trials=3, threads=1).fit(U, y).to_bytes()
-    assert model.score(U_test, y_test) > 0.9
-    assert model.fit_["error"] < 0.5 and model.fit_["complete"] in (True, False)
+    # What is promised for new data holds on them.
+    assert (1 - model.score(U_test, y_test)) ** 0.5 == pytest.approx(model.fit_["error"], rel=0.3)
+    assert model.fit_["complete"] in (True, False)
 
 
 def test_progress_by_tqdm(small, capsys):
