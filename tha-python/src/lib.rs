@@ -7,6 +7,7 @@
 mod data;
 mod model;
 mod options;
+mod plan;
 mod run;
 mod stream;
 
@@ -19,6 +20,8 @@ mod _tha {
     use super::data::{Data, synth};
     #[pymodule_export]
     use super::model::{Model, analyze};
+    #[pymodule_export]
+    use super::plan::Plan;
     #[pymodule_export]
     use super::run::fit;
     #[pymodule_export]

@@ -90,6 +90,12 @@ impl Model {
         self.model.spec().settled()
     }
 
+    /// Half the widths of the intervals around the outputs, where the model has them.
+    #[getter]
+    fn half_widths(&self) -> Option<Vec<f32>> {
+        self.model.interval().map(|interval| interval.half_widths().to_vec())
+    }
+
     /// Predictions, one row per sample: NaN at the start of every record until the model has settled.
     fn predict<'py>(&self, py: Python<'py>, data: &Data) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let set = &data.set;

@@ -160,6 +160,7 @@ impl<'py> Options<'_, 'py> {
             .restarts(self.count("restarts")?)
             .validation(validation)
             .refit(self.value("refit", "True or False")?.unwrap_or(true))
+            .coverage(self.number("coverage")?.unwrap_or(FitParams::COVERAGE))
             .range(self.chosen("range", RANGES)?.unwrap_or(RangePolicy::Pass))
             .seed(self.seed()?)
             .heads(self.count("heads")?)

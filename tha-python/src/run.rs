@@ -16,7 +16,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tha_train::report::Convergence;
-use tha_train::{Event, Progress};
+use tha_train::{Dataset, Event, HeadReport, Outcome, Progress};
 
 /// How often Ctrl-C is looked for.
 const LOOK: Duration = Duration::from_millis(50);
@@ -196,18 +196,23 @@ pub fn fit(
     let params = options.fit_params(&data.inputs)?;
     beside(py, threads, notify, move |watch| {
         let outcome = params.check(&data).and_then(|params| params.fit(&data, watch)).map_err(refusal)?;
-        let figures = json!({
-            "train": outcome.train,
-            "val": outcome.validation,
-            "heads": outcome.heads,
-            "ensemble": outcome.ensemble,
-        });
-        let mut course = watch.course.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let residual = |(k, head): (usize, &tha_train::HeadReport)| {
-            Some((format!("{}: {}", k + 1, head.inputs.join(" ")), head.val_residual?))
-        };
-        course.heads = outcome.heads.iter().enumerate().filter_map(residual).collect();
-        let story = Story { data, auto: None, course: Some(course) };
-        Ok((Model::new(outcome.model, Some(story))?, figures.to_string()))
+        told(outcome, data, watch)
     })
+}
+
+/// The model of a finished fit with all there is to tell of it, and its figures as JSON.
+pub fn told<T>(outcome: Outcome, data: Arc<Dataset>, watch: &Watch<T>) -> PyResult<(Model, String)> {
+    let figures = json!({
+        "train": outcome.train,
+        "val": outcome.validation,
+        "heads": outcome.heads,
+        "ensemble": outcome.ensemble,
+    });
+    let mut course = watch.course.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let residual = |(k, head): (usize, &HeadReport)| {
+        Some((format!("{}: {}", k + 1, head.inputs.join(" ")), head.val_residual?))
+    };
+    course.heads = outcome.heads.iter().enumerate().filter_map(residual).collect();
+    let story = Story { data, auto: None, course: Some(course) };
+    Ok((Model::new(outcome.model, Some(story))?, figures.to_string()))
 }

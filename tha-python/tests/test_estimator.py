@@ -91,7 +91,7 @@ def test_options_that_exclude_each_other(small):
 def test_wrong_options_are_value_errors(small):
     numbers = "memory degree maps max_rank heads subset_size restarts folds budget_flash seed threads".split()
     wrong = [(name, value) for name in numbers for value in (-1, "many", 1.5, 2**70, [1])]
-    wrong += [(name, value) for name in ("ridge", "gamma", "decay", "tolerance", "val_fraction") for value in ("much", -1.0, float("nan"), {})]
+    wrong += [(name, value) for name in ("ridge", "gamma", "decay", "tolerance", "val_fraction", "coverage") for value in ("much", -1.0, float("nan"), {})]
     wrong += [(name, value) for name in ("solver", "range", "combine", "subsets", "basis") for value in ("nothing", 7, "", b"x")]
     wrong += [("subsets", [[0, 0]]), ("subsets", [["u9"]]), ("subsets", [[5]]), ("subsets", [[]]), ("subsets", []), ("memory", 0), ("memory", 10**6)]
     wrong += [("checkpoint", 3), ("refit", "perhaps"), ("auto", "yes"), ("threads", 0)]

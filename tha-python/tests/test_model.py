@@ -26,6 +26,18 @@ def test_files(fitted, small, tmp_path):
     assert notes.read_bytes() == fitted.to_bytes()
 
 
+def test_intervals(fitted, small):
+    y, low, high = fitted.predict(small[2], interval=True)
+    np.testing.assert_array_equal(y, fitted.predict(small[2]))
+    inside = (low <= small[3]) & (small[3] <= high)
+    assert 0.7 < inside[2:].mean() <= 1.0 and np.isnan(low[:2]).all()
+    with pytest.raises(ValueError, match="`coverage`"):
+        tha.Volterra(coverage=1.5).fit(small[0], small[1])
+    few = tha.Volterra(memory=1, degree=1, coverage=0.99).fit(small[0][:60], small[1][:60])
+    with pytest.raises(ValueError, match="interval: the model has none"):
+        few.predict(small[2], interval=True)
+
+
 def test_damaged_files(fitted, tmp_path):
     path = tmp_path / "model.tha"
     good = fitted.to_bytes()

@@ -16,12 +16,16 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// What `run.json` says: settings by the names their user knows.
 pub(crate) type Identity = BTreeMap<String, String>;
 
 /// The entry of `run.json` that holds the checksum of the others.
 const CHECKSUM: &str = "checksum";
+/// The entries of the program and of the processor.
+pub(crate) const PROGRAM: &str = "program";
+pub(crate) const PROCESSOR: &str = "processor";
 /// The first bytes of a stored value; the hash in its name, the value and the checksum follow.
 const MAGIC: [u8; 8] = *b"THA-KEPT";
 
@@ -35,6 +39,8 @@ pub(crate) struct Checkpoint<'a> {
     /// Hash of the identity.
     run: u64,
     warn: Box<dyn Fn(String) + Sync + 'a>,
+    /// Names of the files that were read or written.
+    touched: Mutex<Vec<String>>,
 }
 
 /// The identity of a run with these settings: they, the data, and whatever else may change a bit of the result.
@@ -51,10 +57,20 @@ pub(crate) fn identity(
     let common = [
         ("data", hexadecimal(data.fingerprint())),
         ("validation on", judge),
-        ("program", format!("{} {}", env!("CARGO_PKG_VERSION"), env!("THA_CODE"))),
-        ("processor", format!("{} {}", std::env::consts::ARCH, hexadecimal(linalg::fingerprint()))),
+        (PROGRAM, program()),
+        (PROCESSOR, processor()),
     ];
     settings.into_iter().chain(common).map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// The program and the libraries it was built from.
+pub(crate) fn program() -> String {
+    format!("{} {}", env!("CARGO_PKG_VERSION"), env!("THA_CODE"))
+}
+
+/// The processor, and the last bits that the kernels chosen for it give.
+pub(crate) fn processor() -> String {
+    format!("{} {}", std::env::consts::ARCH, hexadecimal(linalg::fingerprint()))
 }
 
 /// The value of a stage: what is stored of it, or else what `compute` gives, which is then stored. `start` is everything
@@ -66,25 +82,47 @@ pub(crate) fn keep<T: Serialize + DeserializeOwned>(
     compute: impl FnOnce() -> Result<T, FitError>,
 ) -> Result<T, FitError> {
     let Some(checkpoint) = checkpoint else { return compute() };
-    let name = CRC.checksum(&checkpoint.encode(&(checkpoint.run, stage, start))?);
-    let path = checkpoint.folder.join(format!("{stage}-{}.kept", hexadecimal(name)));
-    let head = [MAGIC, name.to_le_bytes()].concat();
-    let decode = |bytes: &[u8]| {
-        let (rest, checksum) = bytes.split_last_chunk().ok_or("it is cut short")?;
-        if CRC.checksum(rest) != u64::from_le_bytes(*checksum) {
-            return Err("its checksum is wrong");
+    let place = checkpoint.place(stage, start)?;
+    let value = match checkpoint.get(&place)? {
+        Some(value) => value,
+        None => {
+            let value = compute()?;
+            checkpoint.put(&place, &value)?;
+            value
         }
-        let value = rest.strip_prefix(&head[..]).ok_or(FOREIGN)?;
-        postcard::from_bytes(value).map_err(|_| FOREIGN)
     };
-    if let Some(value) = checkpoint.read(&path, decode)? {
-        return Ok(value);
-    }
-    let value = compute()?;
-    let mut bytes = [head, checkpoint.encode(&value)?].concat();
-    bytes.extend(CRC.checksum(&bytes).to_le_bytes());
-    checkpoint.write(&path, &bytes)?;
+    let name = place.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    checkpoint.touched.lock().unwrap_or_else(PoisonError::into_inner).push(name);
     Ok(value)
+}
+
+/// Where a value is stored, and the hash that it begins with.
+pub(crate) struct Place {
+    path: PathBuf,
+    hash: u64,
+}
+
+impl Place {
+    fn head(&self) -> Vec<u8> {
+        [MAGIC, self.hash.to_le_bytes()].concat()
+    }
+
+    fn decode<T: DeserializeOwned>(&self, bytes: &[u8]) -> Result<T, &'static str> {
+        let value = whole(bytes)?.strip_prefix(&self.head()[..]).ok_or(FOREIGN)?;
+        postcard::from_bytes(value).map_err(|_| FOREIGN)
+    }
+}
+
+/// What stands before the checksum of a stored value, if it is right.
+pub(crate) fn whole(bytes: &[u8]) -> Result<&[u8], &'static str> {
+    let (rest, checksum) = bytes.split_last_chunk().ok_or("it is cut short")?;
+    (CRC.checksum(rest) == u64::from_le_bytes(*checksum)).then_some(rest).ok_or("its checksum is wrong")
+}
+
+/// Bytes with their checksum behind them.
+pub(crate) fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes.extend(CRC.checksum(&bytes).to_le_bytes());
+    bytes
 }
 
 fn hexadecimal(hash: u64) -> String {
@@ -99,7 +137,8 @@ impl<'a> Checkpoint<'a> {
         mut identity: Identity,
         warn: impl Fn(String) + Sync + 'a,
     ) -> Result<Self, FitError> {
-        let mut checkpoint = Self { folder: folder.into(), run: 0, warn: Box::new(warn) };
+        let touched = Mutex::default();
+        let mut checkpoint = Self { folder: folder.into(), run: 0, warn: Box::new(warn), touched };
         std::fs::create_dir_all(folder).map_err(|error| {
             checkpoint.refuse(format!("cannot be made: {}; use another folder", refusal(&error)))
         })?;
@@ -129,6 +168,27 @@ impl<'a> Checkpoint<'a> {
             )));
         }
         Ok(checkpoint)
+    }
+
+    /// The files that values came from or went to, in no order.
+    pub(crate) fn touched(&self) -> Vec<String> {
+        self.touched.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Where the value of a stage is stored.
+    pub(crate) fn place(&self, stage: &str, start: &impl Serialize) -> Result<Place, FitError> {
+        let hash = CRC.checksum(&self.encode(&(self.run, stage, start))?);
+        Ok(Place { path: self.folder.join(format!("{stage}-{}.kept", hexadecimal(hash))), hash })
+    }
+
+    /// A stored value, if it is there and whole.
+    pub(crate) fn get<T: DeserializeOwned>(&self, place: &Place) -> Result<Option<T>, FitError> {
+        self.read(&place.path, |bytes| place.decode(bytes))
+    }
+
+    /// Stores a value.
+    pub(crate) fn put(&self, place: &Place, value: &impl Serialize) -> Result<(), FitError> {
+        self.write(&place.path, &sealed([place.head(), self.encode(value)?].concat()))
     }
 
     /// What a file holds, if it is there and whole. A damaged one is renamed, not deleted: it may be somebody's work.

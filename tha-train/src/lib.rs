@@ -6,6 +6,7 @@
 //! | a file | [`Source`], [`Columns`] | [`Dataset`] |
 //! | a known truth | [`SynthParams`], [`generate`] | [`Synthetic`] data |
 //! | data | [`FitParams`] | [`Outcome`]: a [`Model`] and its figures |
+//! | data | [`Plan`] | the same outcome, from heads that were fitted on any machines |
 //! | data | [`AutoParams`] | [`AutoOutcome`]: a model without any choice of one's own; [`Tuning`]: error against size |
 //! | a model and data | [`Model`] | predictions, [`Metrics`], the `.tha` file |
 //! | two models and data | [`Pair`], [`analyze`] | [`Analysis`]: how far an ensemble is from the full model, and why |
@@ -63,6 +64,8 @@ pub mod model;
 pub mod network;
 #[doc(hidden)]
 pub mod output;
+#[doc(hidden)]
+pub mod plan;
 mod progress;
 #[doc(hidden)]
 pub mod reference;
@@ -83,6 +86,7 @@ pub use export::{SourceFile, c as export_c, rust as export_rust};
 pub use fit::{FitError, FitParams, HeadReport, Outcome, ValidFitParams, Validation};
 pub use metrics::{Metrics, OutputMetrics};
 pub use model::{Interval, Model, ModelError, OutOfRange};
+pub use plan::{HeadDone, Merged, Plan};
 pub use progress::{Event, Progress, Silent};
 pub use report::{Report, html};
 pub use solve::{Decay, Ridge, SolveError, Solver, Step};

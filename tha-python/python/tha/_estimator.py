@@ -78,7 +78,7 @@ class Volterra(Fitted, RegressorMixin, BaseEstimator):
         "average", "stack" or "additive".
     auto : bool, default False
         Choose everything; then `minutes` or `trials`, `heads`, `single`, `budget_flash` and `budget_macs` say how far to go.
-    solver, ridge, gamma, decay, tolerance, restarts, val_fraction, folds, refit, range, budget_flash, budget_macs, checkpoint
+    solver, ridge, gamma, decay, tolerance, restarts, val_fraction, folds, refit, coverage, range, budget_flash, budget_macs, checkpoint
         As the options of `tha-train fit` with these names.
     seed : int, default 0
         Seed of everything: the same data and options give the same bytes, here and on the command line.
@@ -125,6 +125,7 @@ class Volterra(Fitted, RegressorMixin, BaseEstimator):
         val_fraction: float | None = None,
         folds: int | None = None,
         refit: bool = True,
+        coverage: float = 0.9,
         range: str = "pass",
         budget_flash: int | None = None,
         budget_macs: int | None = None,
@@ -155,6 +156,7 @@ class Volterra(Fitted, RegressorMixin, BaseEstimator):
         self.val_fraction = val_fraction
         self.folds = folds
         self.refit = refit
+        self.coverage = coverage
         self.range = range
         self.budget_flash = budget_flash
         self.budget_macs = budget_macs

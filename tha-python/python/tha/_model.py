@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from . import _tha
 from ._data import Table
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 try:
     from sklearn.exceptions import NotFittedError
@@ -75,10 +72,11 @@ class Fitted:
         """The bytes of the `.tha` file."""
         return self._model().bytes
 
-    def predict(self, U: Any, records: Any = None) -> NDArray[np.float64]:
+    def predict(self, U: Any, records: Any = None, *, interval: bool = False) -> Any:
         """Predictions for all samples, NaN at the start of every record until the model has settled.
 
-        A list of records gives a list of predictions.
+        A list of records gives a list of predictions. With `interval` the result is the prediction and the two ends of the
+        interval in which measured outputs lie as often as the `coverage` of the fit says.
 
         >>> import tha
         >>> (U, Y), _ = tha.synth("volterra", samples=200)
@@ -88,7 +86,13 @@ class Fitted:
         model = self._model()
         table = self._table(U, None, records)
         y = model.predict(table.data())
-        return table.divided(y[:, 0] if self._one_column else y)
+        leave = lambda y: table.divided(y[:, 0] if self._one_column else y)
+        if not interval:
+            return leave(y)
+        if model.half_widths is None:
+            raise ValueError("interval: the model has none; fit it again with more validation samples, or a smaller `coverage`")
+        widths = np.array(model.half_widths)
+        return leave(y), leave(y - widths), leave(y + widths)
 
     def score(self, U: Any, Y: Any = None, records: Any = None, *, y: Any = None) -> float:
         """The coefficient of determination R2 over the predicted samples, mean over the outputs.

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 use tha_cli::{DataArgs, Replace, Speech, Status, summary};
 use tha_core::RangePolicy;
+use tha_train::data::Dataset;
 use tha_train::ensemble::{Combine, Strategy};
 use tha_train::fit::FitParams;
 use tha_train::output::{self, Kind, Staging};
@@ -68,7 +69,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "N")]
     restarts: Option<usize>,
     #[command(flatten)]
-    validation: ValidationArgs,
+    pub validation: ValidationArgs,
     /// Choose everything: filters, maps, degree, rank, ridge, and heads with their inputs and weights. Options of the model do not go
     /// with it.
     #[arg(long, conflicts_with_all = [
@@ -207,7 +208,7 @@ impl Args {
     }
 
     /// What is asked for, but for the inputs of the heads, whose names the data have.
-    fn params(&self) -> FitParams<'_> {
+    pub fn params(&self) -> FitParams<'_> {
         FitParams::new()
             .basis(self.basis())
             .maps(self.pieces())
@@ -234,6 +235,11 @@ impl Args {
     }
 }
 
+/// How the inputs of the heads are chosen, by the names that the data have.
+pub(super) fn strategy_of(args: &Args, data: &Dataset) -> Result<Option<Strategy>, CliError> {
+    args.subsets.as_ref().map(|text| strategy(text, &data.inputs)).transpose()
+}
+
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let start = Instant::now();
     args.threads.apply();
@@ -254,8 +260,10 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         return super::auto::run(args, speech, &data, start);
     }
     let validation = args.validation.read(&data)?;
-    let subsets = args.subsets.as_ref().map(|text| strategy(text, &data.inputs)).transpose()?;
-    let params = args.params().subsets(subsets).validation(args.validation.meant(validation.as_ref()));
+    let params = args
+        .params()
+        .subsets(strategy_of(args, &data)?)
+        .validation(args.validation.meant(validation.as_ref()));
     let params = params.check(&data)?;
 
     let status = Status::new(args.speech, args.validation.warnings(&data, validation.as_ref()));

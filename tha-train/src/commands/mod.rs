@@ -3,6 +3,7 @@
 mod analyze;
 mod args;
 mod auto;
+mod cluster;
 mod demo;
 mod error;
 mod evaluate;
@@ -43,6 +44,9 @@ Examples:
 #[derive(Subcommand, Debug)]
 enum Command {
     Fit(Box<fit::Args>),
+    Plan(Box<cluster::PlanArgs>),
+    Head(cluster::HeadArgs),
+    Merge(cluster::MergeArgs),
     Tune(Box<tune::Args>),
     Predict(predict::Args),
     Evaluate(evaluate::Args),
@@ -86,6 +90,9 @@ pub(super) fn main() -> ExitCode {
 fn run(command: Command) -> Result<(), CliError> {
     match command {
         Command::Fit(args) => fit::run(&args),
+        Command::Plan(args) => cluster::plan(&args),
+        Command::Head(args) => cluster::head(&args),
+        Command::Merge(args) => cluster::merge(&args),
         Command::Tune(args) => tune::run(&args),
         Command::Predict(args) => predict::run(&args),
         Command::Evaluate(args) => evaluate::run(&args),

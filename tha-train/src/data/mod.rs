@@ -20,10 +20,11 @@ pub use error::DataError;
 pub use source::Source;
 pub use write::{number, write_csv};
 
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// Channels over time, in records.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Dataset {
     /// Where the data came from, for messages.
     pub origin: String,
@@ -40,7 +41,7 @@ pub struct Dataset {
 }
 
 /// A contiguous stretch of rows.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// The value of the `record` column; empty when the data has none.
     pub id: String,

@@ -226,7 +226,8 @@ fn first_fit(
         Ok(solve::fit(&problem, &choice.settings, choice.start(), &options, &OnlyStop(progress))?)
     })?;
     let (inputs, outputs) = (subset.to_vec(), 0..left.ncols());
-    Ok(ChosenHead { inputs, weight: 1.0, fit, seconds: start.elapsed().as_secs_f64(), outputs })
+    let seconds = start.elapsed().as_secs_f64();
+    Ok(ChosenHead { number: k, inputs, weight: 1.0, fit, seconds, outputs })
 }
 
 /// Every head once more, each to what the others leave now. `left` is y less all heads, before and after.

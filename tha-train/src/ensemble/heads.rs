@@ -53,12 +53,26 @@ impl<'a> Material<'a> {
 /// A head whose settings are chosen.
 #[derive(Clone, Debug)]
 pub(super) struct Head {
+    /// Its number, from 0.
+    pub number: usize,
     pub inputs: Vec<usize>,
     /// Its settings, and for each block the network that was fitted without it.
     pub choice: solve::Choice,
     pub seconds: f64,
     /// The outputs it serves.
     pub outputs: Range<usize>,
+}
+
+impl Head {
+    /// The head, unless it has diverged.
+    pub(super) fn sound(self) -> Result<Self, FitError> {
+        match self.choice.error {
+            error if error <= DIVERGED => Ok(self),
+            error => Err(FitError::NoHead {
+                reason: format!("it diverged: NRMSE {error:.3e} on held-out samples"),
+            }),
+        }
+    }
 }
 
 /// A head that was left out, and why.
@@ -96,7 +110,8 @@ pub(super) fn train(
         Ok(solve::choose(&problem, &material.blocks, &options, &OnlyStop(progress))?)
     })?;
     let outputs = 0..material.data.outputs.len();
-    Ok(Head { inputs: subset.to_vec(), choice, seconds: start.elapsed().as_secs_f64(), outputs })
+    let seconds = start.elapsed().as_secs_f64();
+    Ok(Head { number: k, inputs: subset.to_vec(), choice, seconds, outputs })
 }
 
 /// Chooses the settings of all heads; those that fail are named, not fatal.
@@ -120,16 +135,7 @@ pub(super) fn train_all(
             head
         })
         .collect();
-    let results = results.into_iter().map(|head| {
-        let head = head?;
-        match head.choice.error {
-            error if error <= DIVERGED => Ok(head),
-            error => Err(FitError::NoHead {
-                reason: format!("it diverged: NRMSE {error:.3e} on held-out samples"),
-            }),
-        }
-    });
-    sort_out(material, subsets, results)
+    sort_out(material, subsets, results.into_iter().map(|head| head?.sound()))
 }
 
 /// Sound heads, and the others with their reasons. Ctrl-C and a full disk end everything.
@@ -198,8 +204,8 @@ pub(super) fn fit_all(
 ) -> Result<Vec<Fit>, FitError> {
     heads
         .par_iter()
-        .enumerate()
-        .map(|(k, head)| {
+        .map(|head| {
+            let k = head.number;
             let from = (&head.inputs, &head.fit, &rows.rows);
             checkpoint::keep(checkpoint, &format!("{stage}-{k:05}"), &from, || {
                 let problem = Problem { x: &rows.of_inputs(&head.inputs), y: &rows.y };

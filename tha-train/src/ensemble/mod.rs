@@ -34,11 +34,12 @@ use crate::fit::judged::{self, Choice, ChosenHead, Procedure};
 use crate::fit::{self, FitError};
 use crate::metrics::Metrics;
 use crate::network::Network;
-use crate::progress::{Event, Progress};
+use crate::progress::Progress;
 use crate::solve::{Fit, Problem};
 use crate::stage::Staged;
 use heads::{Head, Material, fit_all};
 use nalgebra::DMatrix;
+use options::Plan;
 use select::Cost;
 use serde::Serialize;
 
@@ -67,16 +68,10 @@ pub(crate) fn fit(
     data: &Dataset,
     options: &fit::ValidFitParams,
     ensemble: &EnsembleParams,
+    checkpoint: Option<&Checkpoint<'_>>,
     progress: &dyn Progress,
 ) -> Result<fit::Outcome, FitError> {
-    let checkpoint = match &ensemble.checkpoint {
-        Some(folder) => {
-            let identity = ensemble.identity(data, options);
-            Some(Checkpoint::open(folder, identity, |text| progress.report(&Event::Warning(text)))?)
-        }
-        None => None,
-    };
-    let procedure = Ensemble { data, options, ensemble, checkpoint, progress };
+    let procedure = Ensemble { data, options, ensemble, only: None, checkpoint, progress };
     let (fit, chosen) = judged::fit(&procedure, data, options)?;
     let inputs = |head: &fit::HeadReport| {
         let index = |name: &String| data.inputs.iter().position(|other| other == name);
@@ -90,12 +85,52 @@ pub(crate) fn fit(
     Ok(fit::Outcome { ensemble: Some(summary), ..fit })
 }
 
+/// The number of heads that can be fitted apart from each other; none where they depend on each other.
+pub(crate) fn apart(
+    data: &Dataset,
+    options: &fit::ValidFitParams,
+    ensemble: &EnsembleParams,
+    checkpoint: &Checkpoint<'_>,
+) -> Result<Option<usize>, FitError> {
+    if ensemble.adds() {
+        return Ok(None);
+    }
+    let rows = judged::first_rows(data, options)?;
+    let material = Material::new(data, rows.clone(), options.stage(data, &rows)?);
+    Ok(match ensemble.plan(&material, options, Some(checkpoint))? {
+        None => Some(data.outputs.len()),
+        Some(Plan::Fixed(subsets)) => Some(subsets.len()),
+        Some(Plan::Adaptive(_)) => None,
+    })
+}
+
+/// Fits head `k` alone, for what is kept of it; the reason where it has to be left out of the ensemble.
+pub(crate) fn fit_head(
+    data: &Dataset,
+    options: &fit::ValidFitParams,
+    ensemble: &EnsembleParams,
+    k: usize,
+    checkpoint: &Checkpoint<'_>,
+    progress: &dyn Progress,
+) -> Result<Option<String>, FitError> {
+    let checkpoint = Some(checkpoint);
+    let procedure = Ensemble { data, options, ensemble, only: Some(k), checkpoint, progress };
+    match judged::work(&procedure, data, options) {
+        Ok(()) => Ok(None),
+        Err(FitError::NoHead { reason }) => Ok(Some(reason)),
+        Err(FitError::Solve(error)) => Ok(Some(error.to_string())),
+        Err(error) => Err(error),
+    }
+}
+
 /// How an ensemble is made.
 struct Ensemble<'a> {
     data: &'a Dataset,
     options: &'a fit::ValidFitParams<'a>,
     ensemble: &'a EnsembleParams,
-    checkpoint: Option<Checkpoint<'a>>,
+    /// The one head to fit, where it is one of many tasks.
+    only: Option<usize>,
+    checkpoint: Option<&'a Checkpoint<'a>>,
     progress: &'a dyn Progress,
 }
 
@@ -116,8 +151,10 @@ impl Procedure for Ensemble<'_> {
         let Self { data, options, ensemble, progress, .. } = *self;
         let stage = options.stage(data, &rows)?;
         let material = Material::new(data, rows, stage);
-        let checkpoint = self.checkpoint.as_ref();
-        let (heads, held_out, extra) = match (ensemble.plan(&material, options)?, ensemble.combine) {
+        let checkpoint = self.checkpoint;
+        let plan = ensemble.plan(&material, options, checkpoint)?;
+        let (heads, held_out, extra) = match (plan, ensemble.combine) {
+            (plan, _) if self.only.is_some() => self.lone(&material, plan.as_ref())?,
             (None, _) => per_output::choose(&material, options, ensemble, checkpoint, progress)?,
             (Some(plan), Combine::Additive) => {
                 additive::choose(&material, plan, options, ensemble, checkpoint, progress)?
@@ -146,11 +183,11 @@ impl Procedure for Ensemble<'_> {
         rows: Vec<usize>,
         stage: &str,
     ) -> Result<Choice, FitError> {
-        let (solve, checkpoint, progress) = (&self.options.solve, self.checkpoint.as_ref(), self.progress);
+        let (solve, checkpoint, progress) = (&self.options.solve, self.checkpoint, self.progress);
         let again = self.options.stage_again(&choice.stage, self.data, &rows)?;
         let samples = again.clone().rows(self.data, rows);
         let fits = if self.ensemble.strategy == Strategy::PerOutput {
-            per_output::fit_all(&samples, &choice.heads, solve, progress)?
+            per_output::fit_all(&samples, &choice.heads, solve, stage, checkpoint, progress)?
         } else if self.ensemble.adds() {
             additive::refit(&samples, &choice.heads, extra.joint_steps, solve, stage, checkpoint, progress)?
         } else {
@@ -174,6 +211,28 @@ impl Procedure for Ensemble<'_> {
     }
 }
 
+impl Ensemble<'_> {
+    /// The one head, with all the weight.
+    fn lone(&self, material: &Material<'_>, plan: Option<&Plan>) -> Result<Chosen, FitError> {
+        let Self { options, ensemble, checkpoint, progress, .. } = *self;
+        let k = self.only.unwrap_or(0);
+        let head = match plan {
+            None => per_output::head(material, k, options, ensemble, checkpoint, progress)?,
+            Some(Plan::Fixed(subsets)) => {
+                let Some(subset) = subsets.get(k) else {
+                    return Err(FitError::NoHead { reason: format!("there are {} subsets", subsets.len()) });
+                };
+                heads::train(material, k, subset, &options.solve, checkpoint, progress)?.sound()?
+            }
+            Some(Plan::Adaptive(_)) => {
+                return Err(FitError::NoHead { reason: "it depends on those before it".into() });
+            }
+        };
+        let (heads, held_out) = chosen(material, &[head], &[1.0]);
+        Ok((heads, held_out, Extra { joint_steps: 0, failures: Vec::new(), before: (1, 0), hint: None }))
+    }
+}
+
 /// Heads with their weights, not yet fitted to all samples; figures on held-out samples; and what is known beside them.
 type Chosen = (Vec<ChosenHead>, Metrics, Extra);
 
@@ -186,6 +245,7 @@ fn chosen(material: &Material<'_>, heads: &[Head], weights: &[f64]) -> (Vec<Chos
     }
     let metrics = metrics(material, &material.samples, sum);
     let heads = heads.iter().zip(weights).map(|(head, &weight)| ChosenHead {
+        number: head.number,
         inputs: head.inputs.clone(),
         weight,
         fit: Fit {

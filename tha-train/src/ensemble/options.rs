@@ -4,17 +4,17 @@ use super::heads::Material;
 use super::relevance;
 use super::select::{Cost, Room};
 use super::subsets::{self, Strategy};
-use crate::checkpoint::{self, Identity};
+use crate::checkpoint::{self, Checkpoint};
 use crate::data::Dataset;
 use crate::fit::{self, FitError};
 use crate::host;
-use crate::solve;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// How the heads are combined.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Combine {
     /// Convex weights, as in the paper.
     #[default]
@@ -118,46 +118,15 @@ impl EnsembleParams {
         self.combine == Combine::Additive && self.strategy != Strategy::PerOutput
     }
 
-    /// The settings that stored heads depend on, by the names their user knows. Budgets, the refit and the range policy are
-    /// not among them: what depends on those says so in what its stage started from.
-    pub(super) fn identity(&self, data: &Dataset, options: &fit::ValidFitParams) -> Identity {
-        // Every setting of the solver counts, also one that is added later.
-        let solve::SolveParams {
-            degree,
-            max_rank,
-            tolerance,
-            solver,
-            ridge,
-            decay,
-            memory,
-            restarts,
-            sweeps,
-            seed,
-            ranks,
-            gamma,
-            without: _,
-        } = &options.solve;
-        let settings = [
-            ("memory", memory.to_string()),
-            ("basis", options.basis.to_string()),
-            ("maps", format!("{:?}", options.maps)),
-            ("degree", degree.to_string()),
-            ("max_rank", max_rank.to_string()),
-            ("tolerance", tolerance.to_string()),
-            ("solver", format!("{solver:?}")),
-            ("ridge", format!("{ridge:?}")),
-            ("decay", format!("{decay:?}")),
-            ("restarts", restarts.to_string()),
-            ("seed", seed.to_string()),
+    /// The settings that stored heads depend on, beside those of their fits, by the names their user knows. Budgets, the refit and
+    /// the range policy are not among them: what depends on those says so in what its stage started from.
+    pub(crate) fn settings(&self) -> [(&'static str, String); 4] {
+        [
             ("heads", format!("{:?}", self.heads)),
             ("subset_size", self.subset_size.to_string()),
             ("subsets", format!("{:?}", self.strategy)),
             ("combine", format!("{:?}", self.combine)),
-            ("sweeps", sweeps.to_string()),
-            ("ranks", format!("{ranks:?}")),
-            ("gamma", gamma.map_or_else(|| "auto".into(), |gamma| gamma.to_string())),
-        ];
-        checkpoint::identity(data, options.validation, settings)
+        ]
     }
 
     /// SelectSubsets; `None` where every output finds its own inputs.
@@ -165,6 +134,7 @@ impl EnsembleParams {
         &self,
         material: &Material<'_>,
         options: &fit::ValidFitParams,
+        checkpoint: Option<&Checkpoint<'_>>,
     ) -> Result<Option<Plan>, FitError> {
         let (p, size) = (material.inputs(), self.subset_size);
         let mut rng = ChaCha8Rng::seed_from_u64(options.solve.seed);
@@ -174,7 +144,10 @@ impl EnsembleParams {
             Strategy::Random => subsets::random(p, size, count, &mut rng),
             Strategy::Weighted => {
                 let samples = &material.samples;
-                subsets::weighted(&relevance::relevance(samples, &samples.y, p), size, count, &mut rng)
+                checkpoint::keep(checkpoint, "subsets", &material.scope, || {
+                    let relevance = relevance::relevance(samples, &samples.y, p);
+                    Ok(subsets::weighted(&relevance, size, count, &mut rng))
+                })?
             }
             Strategy::Adaptive => return Ok(Some(Plan::Adaptive(count.min(subsets::choose(p, size))))),
             Strategy::PerOutput => return Ok(None),

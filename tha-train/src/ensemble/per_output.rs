@@ -34,13 +34,7 @@ pub(super) fn choose(
     let heads: Vec<Head> = (0..outputs)
         .into_par_iter()
         .map(|j| {
-            let begun = Instant::now();
-            let (inputs, choice) =
-                checkpoint::keep(checkpoint, &format!("output-{j:05}"), &material.scope, || {
-                    grow(material, j, ensemble.subset_size, options, progress)
-                })?;
-            let seconds = begun.elapsed().as_secs_f64();
-            let head = Head { inputs, choice, seconds, outputs: j..j + 1 };
+            let head = head(material, j, options, ensemble, checkpoint, progress)?;
             let count = done.fetch_add(1, Ordering::Relaxed) + 1;
             progress.report(&Event::head(j, count, outputs, head.choice.error, start));
             Ok(head)
@@ -59,21 +53,44 @@ pub(super) fn choose(
     Ok((heads, held_out, Extra { joint_steps: 0, failures: Vec::new(), before, hint: None }))
 }
 
+/// The head of output `j`.
+pub(super) fn head(
+    material: &Material<'_>,
+    j: usize,
+    options: &fit::ValidFitParams,
+    ensemble: &EnsembleParams,
+    checkpoint: Option<&Checkpoint>,
+    progress: &dyn Progress,
+) -> Result<Head, FitError> {
+    let begun = Instant::now();
+    let (inputs, choice) = checkpoint::keep(checkpoint, &format!("output-{j:05}"), &material.scope, || {
+        grow(material, j, ensemble.subset_size, options, progress)
+    })?;
+    Ok(Head { number: j, inputs, choice, seconds: begun.elapsed().as_secs_f64(), outputs: j..j + 1 })
+}
+
 /// The chosen inputs and settings, fitted to other samples.
 pub(super) fn fit_all(
     rows: &Staged<'_>,
     heads: &[ChosenHead],
     options: &solve::SolveParams,
+    stage: &str,
+    checkpoint: Option<&Checkpoint>,
     progress: &dyn Progress,
 ) -> Result<Vec<Fit>, FitError> {
-    let fit = |(j, head): (usize, &ChosenHead)| {
+    let compute = |head: &ChosenHead| {
+        let j = head.number;
         let problem = Problem { x: &rows.of_inputs(&head.inputs), y: &rows.y.columns(j, 1).into_owned() };
         let (options, from) = (head_options(options, j), narrow(&head.fit.network, j));
         let mut fit = solve::fit(&problem, &head.fit.settings, Some(&from), &options, &OnlyStop(progress))?;
-        fit.network = widen(&fit.network, j, heads.len());
+        fit.network = widen(&fit.network, j, rows.y.ncols());
         Ok(fit)
     };
-    heads.par_iter().enumerate().map(fit).collect()
+    let fit = |head: &ChosenHead| {
+        let from = (&head.inputs, &head.fit, &rows.rows);
+        checkpoint::keep(checkpoint, &format!("{stage}-{:05}", head.number), &from, || compute(head))
+    };
+    heads.par_iter().map(fit).collect()
 }
 
 /// The head of output `j`, grown input by input.

@@ -6,10 +6,11 @@
 use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// How the subsets are chosen.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum Strategy {
     /// At random, without duplicates, every input used when there is room.
     #[default]

@@ -38,6 +38,14 @@ pub enum FitError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A folder of divided work that cannot be used.
+    #[error("{folder}: {reason}")]
+    Plan {
+        /// The folder.
+        folder: String,
+        /// What is wrong with it, and what to do.
+        reason: String,
+    },
     /// No head of an ensemble could be trained.
     #[error("no head could be trained; the last one said: {reason}")]
     NoHead {

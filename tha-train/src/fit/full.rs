@@ -2,6 +2,7 @@
 
 use super::judged::{Choice, ChosenHead, Procedure};
 use super::{FitError, ValidFitParams};
+use crate::checkpoint::{self, Checkpoint};
 use crate::data::{Dataset, Split};
 use crate::metrics::Metrics;
 use crate::network::Network;
@@ -14,6 +15,7 @@ use std::time::Instant;
 pub(super) struct Full<'a> {
     pub data: &'a Dataset,
     pub options: &'a ValidFitParams<'a>,
+    pub checkpoint: Option<&'a Checkpoint<'a>>,
     pub progress: &'a dyn Progress,
 }
 
@@ -22,19 +24,24 @@ impl Procedure for Full<'_> {
 
     fn choose(&self, rows: Vec<usize>) -> Result<(Choice, ()), FitError> {
         let start = Instant::now();
-        let Self { data, options, progress } = *self;
+        let Self { data, options, checkpoint, progress } = *self;
         let stage = options.stage(data, &rows)?;
         let blocks = Split::blocks(data, &rows);
         let samples = stage.clone().rows(data, rows);
         let problem = Problem { x: &samples, y: &samples.y };
-        let chosen = solve::choose(&problem, &blocks, &options.solve, progress)?;
-        let fit = solve::fit(&problem, &chosen.settings, chosen.start(), &options.solve, progress)?;
+        let chosen = checkpoint::keep(checkpoint, "choice", &samples.rows, || {
+            Ok(solve::choose(&problem, &blocks, &options.solve, progress)?)
+        })?;
+        let fit = checkpoint::keep(checkpoint, "fit", &(&chosen, &samples.rows), || {
+            Ok(solve::fit(&problem, &chosen.settings, chosen.start(), &options.solve, progress)?)
+        })?;
         let mut prediction = held_out(&chosen.networks, &blocks, &problem);
         stage.scaling().restore(&mut prediction);
         let held_out = Metrics::new(&data.outputs, &data.outputs_at(&samples.rows), &prediction);
         let inputs = (0..data.inputs.len()).collect();
         let outputs = 0..data.outputs.len();
-        let head = ChosenHead { inputs, weight: 1.0, fit, seconds: start.elapsed().as_secs_f64(), outputs };
+        let seconds = start.elapsed().as_secs_f64();
+        let head = ChosenHead { number: 0, inputs, weight: 1.0, fit, seconds, outputs };
         Ok((Choice { stage, rows: samples.rows, heads: vec![head], held_out, joint: false }, ()))
     }
 
@@ -51,7 +58,9 @@ impl Procedure for Full<'_> {
         let problem = Problem { x: &samples, y: &samples.y };
         let head = &mut choice.heads[0];
         let (settings, from) = (&head.fit.settings, Some(&head.fit.network));
-        head.fit = solve::fit(&problem, settings, from, &self.options.solve, self.progress)?;
+        head.fit = checkpoint::keep(self.checkpoint, "refit", &(&head.fit, &samples.rows), || {
+            Ok(solve::fit(&problem, settings, from, &self.options.solve, self.progress)?)
+        })?;
         head.seconds += start.elapsed().as_secs_f64();
         choice.rows = samples.rows;
         Ok(choice)

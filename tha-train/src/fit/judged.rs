@@ -21,6 +21,8 @@ use tha_core::RangePolicy;
 /// A head that was chosen, as it is fitted now.
 #[derive(Clone, Debug)]
 pub(crate) struct ChosenHead {
+    /// Its number among all heads that were tried, from 0: its seed comes from it.
+    pub number: usize,
     pub inputs: Vec<usize>,
     pub weight: f64,
     pub fit: Fit,
@@ -124,6 +126,43 @@ impl Choice {
         };
         self.heads.iter().map(|head| if self.joint { all } else { alone(head) }).collect()
     }
+}
+
+/// All that takes long in [`fit`], for what is kept of it: the same choices and fits without figures and a model.
+pub(crate) fn work<P: Procedure>(
+    procedure: &P,
+    data: &Dataset,
+    options: &ValidFitParams,
+) -> Result<(), FitError> {
+    let all = data.scored_rows(options.settled());
+    match options.validation {
+        Validation::End(fraction) => {
+            let (choice, extra) = procedure.choose(Split::by_end(data, &all, fraction)?.train)?;
+            if options.refit {
+                procedure.refit(&choice, &extra, all, "refit")?;
+            }
+        }
+        Validation::Data(_) => drop(procedure.choose(all)?),
+        Validation::Folds(count) => {
+            for fold in Split::folds(data, &all, count)? {
+                procedure.choose(fold.train)?;
+            }
+            procedure.choose(all)?;
+        }
+    }
+    Ok(())
+}
+
+/// The rows of the first choice.
+pub(crate) fn first_rows(data: &Dataset, options: &ValidFitParams) -> Result<Vec<usize>, FitError> {
+    let all = data.scored_rows(options.settled());
+    Ok(match options.validation {
+        Validation::End(fraction) => Split::by_end(data, &all, fraction)?.train,
+        Validation::Data(_) => all,
+        Validation::Folds(count) => {
+            Split::folds(data, &all, count)?.into_iter().next().map_or(all, |fold| fold.train)
+        }
+    })
 }
 
 /// Chooses, validates and delivers.

@@ -6,6 +6,7 @@ use crate::data::Dataset;
 use crate::ensemble::{Combine, EnsembleParams, Strategy};
 use crate::solve::{Decay, Ridge, SolveParams, Solver};
 use crate::stage::Basis;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use tha_core::RangePolicy;
 
@@ -57,14 +58,17 @@ use tha_core::RangePolicy;
 /// assert_eq!(refusal.to_string(), "`memory`: 0 is out of range; expected 1 to 65535");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FitParams<'a> {
     basis: Basis,
     maps: Option<usize>,
     solve: SolveParams,
     restarts: Option<usize>,
+    /// Whoever stores the others stores what it is about.
+    #[serde(skip)]
     validation: Validation<'a>,
     refit: bool,
+    #[serde(with = "stored_range")]
     range: Option<RangePolicy>,
     coverage: f64,
     heads: Option<usize>,
@@ -74,6 +78,22 @@ pub struct FitParams<'a> {
     checkpoint: Option<PathBuf>,
     budget_flash: Option<usize>,
     budget_macs: Option<usize>,
+}
+
+/// [`RangePolicy`] as parameters are stored: tha-core has no serde for it.
+mod stored_range {
+    use super::{Deserialize, RangePolicy, Serialize};
+    use serde::{Deserializer, Serializer};
+
+    const ALL: [RangePolicy; 3] = [RangePolicy::Pass, RangePolicy::Clamp, RangePolicy::Extend];
+
+    pub fn serialize<S: Serializer>(range: &Option<RangePolicy>, to: S) -> Result<S::Ok, S::Error> {
+        range.and_then(|range| ALL.iter().position(|other| *other == range)).serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<RangePolicy>, D::Error> {
+        Ok(Option::<usize>::deserialize(from)?.and_then(|number| ALL.get(number).copied()))
+    }
 }
 
 /// Most samples of memory a model file can say.
@@ -188,6 +208,11 @@ impl<'a> FitParams<'a> {
     pub fn memory(mut self, memory: usize) -> Self {
         self.basis = Basis::Lags(memory);
         self
+    }
+
+    /// What the result is validated on.
+    pub(crate) fn judge(&self) -> Validation<'a> {
+        self.validation
     }
 
     fn is_ensemble(&self) -> bool {

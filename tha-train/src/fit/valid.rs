@@ -2,10 +2,11 @@
 
 use super::full::Full;
 use super::{FitError, Outcome, judged};
+use crate::checkpoint::{self, Checkpoint, Identity};
 use crate::data::Dataset;
 use crate::ensemble::{self, EnsembleParams};
 use crate::host;
-use crate::progress::Progress;
+use crate::progress::{Event, Progress};
 use crate::solve::{self, SolveParams, Solver};
 use crate::stage::{Basis, Scaling, Stage};
 use tha_core::RangePolicy;
@@ -57,10 +58,62 @@ impl ValidFitParams<'_> {
     /// Fits the full model, or an ensemble, to the data that the parameters were checked with.
     pub fn fit(&self, data: &Dataset, progress: &dyn Progress) -> Result<Outcome, FitError> {
         self.check(data)?;
+        let folder = self.ensemble.as_ref().and_then(|ensemble| ensemble.checkpoint.as_ref());
+        let warn = |text| progress.report(&Event::Warning(text));
+        let checkpoint =
+            folder.map(|folder| Checkpoint::open(folder, self.identity(data), warn)).transpose()?;
+        self.fit_with(data, checkpoint.as_ref(), progress)
+    }
+
+    /// The same with a folder that is open already.
+    pub(crate) fn fit_with(
+        &self,
+        data: &Dataset,
+        checkpoint: Option<&Checkpoint<'_>>,
+        progress: &dyn Progress,
+    ) -> Result<Outcome, FitError> {
         match &self.ensemble {
-            None => Ok(judged::fit(&Full { data, options: self, progress }, data, self)?.0),
-            Some(ensemble) => ensemble::fit(data, self, ensemble, progress),
+            None => Ok(judged::fit(&Full { data, options: self, checkpoint, progress }, data, self)?.0),
+            Some(ensemble) => ensemble::fit(data, self, ensemble, checkpoint, progress),
         }
+    }
+
+    /// What a run with these parameters is known by: all settings that what it keeps depends on, by the names their user knows.
+    pub(crate) fn identity(&self, data: &Dataset) -> Identity {
+        // Every setting of the solver counts, also one that is added later.
+        let SolveParams {
+            degree,
+            max_rank,
+            tolerance,
+            solver,
+            ridge,
+            decay,
+            memory,
+            restarts,
+            sweeps,
+            seed,
+            ranks,
+            gamma,
+            without: _,
+        } = &self.solve;
+        let settings = [
+            ("memory", memory.to_string()),
+            ("basis", self.basis.to_string()),
+            ("maps", format!("{:?}", self.maps)),
+            ("degree", degree.to_string()),
+            ("max_rank", max_rank.to_string()),
+            ("tolerance", tolerance.to_string()),
+            ("solver", format!("{solver:?}")),
+            ("ridge", format!("{ridge:?}")),
+            ("decay", format!("{decay:?}")),
+            ("restarts", restarts.to_string()),
+            ("seed", seed.to_string()),
+            ("sweeps", sweeps.to_string()),
+            ("ranks", format!("{ranks:?}")),
+            ("gamma", gamma.map_or_else(|| "auto".into(), |gamma| gamma.to_string())),
+        ];
+        let ensemble = self.ensemble.iter().flat_map(EnsembleParams::settings);
+        checkpoint::identity(data, self.validation, settings.into_iter().chain(ensemble))
     }
 
     /// Refuses what cannot work with these data.

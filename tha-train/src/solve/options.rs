@@ -18,12 +18,13 @@
 use super::SolveError;
 use super::search::Rule;
 use crate::network::useful_ranks;
+use serde::{Deserialize, Serialize};
 
 /// Memories from which a prior over the lags is tried unasked.
 const LONG: usize = 8;
 
 /// Which algorithm.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Solver {
     /// Raced starts, coming down in rank, Levenberg-Marquardt over all cores, rank and ridge by validation.
     #[default]
@@ -37,7 +38,7 @@ pub enum Solver {
 }
 
 /// The weight of ||theta||^2 against the mean squared residual of unit-variance outputs.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum Ridge {
     /// Chosen on the validation data.
     #[default]
@@ -47,7 +48,7 @@ pub enum Ridge {
 }
 
 /// A prior on kernels over the lags: smooth, and fading with a time constant in samples.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum Decay {
     /// Tried on the validation data (by the ladder) where the memory is long.
     #[default]
@@ -59,7 +60,7 @@ pub enum Decay {
 }
 
 /// Settings of a fit; [`SolveParams::check`] says what is out of range.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SolveParams {
     /// Degree d of the Volterra series.
     pub degree: usize,
@@ -87,6 +88,7 @@ pub struct SolveParams {
     pub gamma: Option<f64>,
     /// A source of starts or a rule that the search goes without, for the ablation benchmark.
     #[doc(hidden)]
+    #[serde(skip)]
     pub without: Option<Rule>,
 }
 

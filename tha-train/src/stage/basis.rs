@@ -14,12 +14,13 @@ use super::StageError;
 use super::bank::{Bank, Feature};
 use super::sections::{average, pole, resonator};
 use crate::data::Dataset;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 use tha_core::build::{Section, Signal, Source};
 
 /// Filters in front of the network.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Basis {
     /// The last M samples.
     Lags(usize),
@@ -41,7 +42,7 @@ pub enum Basis {
 }
 
 /// A few poles: of a conjugate pair the one above the real axis, the others between 0 and 1.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Poles {
     count: usize,
     poles: [(f64, f64); Self::MOST],

@@ -1,0 +1,168 @@
+//! `plan`, `head` and `merge`: any order, any repetition, damage and what is missing, and the bytes of `fit`.
+
+mod cli_common;
+
+use cli_common::{Bench, text};
+use std::path::PathBuf;
+
+/// A folder with data of six inputs and two outputs.
+fn bench() -> Bench {
+    let bench = Bench::new();
+    bench.ok(
+        "synth --kind array --channels 6 --outputs 2 --samples 260 --test-samples 120 --memory 2 --out data",
+    );
+    bench
+}
+
+const BASE: &str = "--memory 2 --degree 2 --max-rank 2";
+
+fn heads(bench: &Bench, options: &str, dir: &str) -> u64 {
+    let said = bench.ok(&format!("plan data/train.csv --dir {dir} {BASE} {options} --json"));
+    let object: serde_json::Value = serde_json::from_str(&said).unwrap();
+    object["heads"].as_u64().unwrap()
+}
+
+#[test]
+fn merged_heads_are_the_fit_to_the_byte() {
+    let bench = bench();
+    for (k, (options, count)) in [
+        ("", 1),
+        ("--folds 3", 1),
+        ("--heads 5 --subset-size 2", 5),
+        ("--heads 4 --subset-size 3 --combine stack --seed 3", 4),
+        ("--heads 5 --subset-size 2 --subsets weighted --no-refit", 5),
+        ("--heads 4 --subset-size 2 --folds 3 --range clamp", 4),
+        ("--heads 4 --subset-size 2 --val data/test.csv", 4),
+        ("--subsets covering --subset-size 4", 3),
+        ("--heads 6 --subset-size 2 --budget-flash 900", 6),
+        ("--heads 6 --subset-size 2 --solver als", 6),
+        ("--heads 3 --subset-size 3 --basis levels:4 --maps 3 --range extend", 3),
+        ("--subsets per-output --subset-size 2", 2),
+        ("--heads 3 --subset-size 2 --combine additive", 1),
+        ("--heads 3 --subset-size 2 --subsets adaptive", 1),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let dir = format!("work{k}");
+        let found = heads(&bench, options, &dir);
+        assert!(found == count || options.contains("covering") && found > 1, "{options}: {found}");
+        // From the last to the first, each by a program of its own, the first once more.
+        for head in (0..found).rev().chain([0]) {
+            bench.ok(&format!("head {dir} {head} --threads 1 -q"));
+        }
+        bench.ok(&format!("merge {dir} --out merged.tha -q"));
+        bench.ok(&format!("fit data/train.csv --out fitted.tha {BASE} {options} -q"));
+        let read = |name: &str| std::fs::read(bench.path(name)).unwrap();
+        assert_eq!(read("merged.tha"), read("fitted.tha"), "{options}");
+    }
+}
+
+fn files(bench: &Bench, start: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(bench.path("work")).unwrap().map(|entry| entry.unwrap().path());
+    let named = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().starts_with(start);
+    entries.filter(named).collect()
+}
+
+#[test]
+fn what_is_missing_or_damaged_is_named_and_made_again() {
+    let bench = bench();
+    let count = heads(&bench, "--heads 6 --subset-size 2", "work");
+    assert_eq!(count, 6);
+    let refusal = |command: &str| {
+        let output = bench.run(command);
+        assert_eq!(output.status.code(), Some(2), "{command}");
+        let said = text(&output.stderr);
+        assert_eq!(said.lines().count(), 1, "{said}");
+        said
+    };
+    bench.ok("head work 1 4 -q");
+    let said = refusal("merge work --out m.tha -q");
+    assert!(said.contains("work: of 6 heads missing: 0, 2-3, 5; fit these with tha-train head"), "{said}");
+    assert!(!bench.path("m.tha").exists());
+    bench.ok("head work 0 2 3 5 -q");
+    bench.ok("merge work --out whole.tha -q");
+
+    let damage = |path: &PathBuf, cut: bool| {
+        let mut bytes = std::fs::read(path).unwrap();
+        if cut {
+            bytes.truncate(bytes.len() / 2);
+        } else {
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 1;
+        }
+        std::fs::write(path, bytes).unwrap();
+    };
+    damage(&files(&bench, "head-00003")[0], false);
+    damage(&files(&bench, "refit-00000")[0], true);
+    std::fs::remove_file(&files(&bench, "fit-00005")[0]).unwrap();
+    damage(&files(&bench, "done-00002")[0], false);
+    let output = bench.run("merge work --out m.tha");
+    let said = text(&output.stderr);
+    assert!(said.contains("of 6 heads missing: 2; damaged: 0, 3, 5;"), "{said}");
+    bench.ok("head work 0 2 3 5");
+    bench.ok("merge work --out again.tha -q");
+    let read = |name: &str| std::fs::read(bench.path(name)).unwrap();
+    assert_eq!(read("again.tha"), read("whole.tha"));
+
+    damage(&bench.path("work/plan.kept"), false);
+    let said = refusal("head work 1 -q");
+    assert!(said.contains("work: plan.kept: its checksum is wrong; plan again"), "{said}");
+}
+
+#[test]
+fn heads_of_other_processors_are_said() {
+    let bench = bench();
+    heads(&bench, "--heads 2 --subset-size 2", "work");
+    bench.ok("head work 0 1 -q");
+    // What another processor would have left: the same file with another name of it.
+    let path = &files(&bench, "done-00001")[0];
+    let bytes = std::fs::read(path).unwrap();
+    let at = bytes.windows(7).position(|part| part == std::env::consts::ARCH.as_bytes()).unwrap();
+    let mut other = bytes[..bytes.len() - 8].to_vec();
+    other[at + 8] = if other[at + 8] == b'0' { b'1' } else { b'0' };
+    let sum = crc::Crc::<u64>::new(&crc::CRC_64_XZ).checksum(&other);
+    std::fs::write(path, [other, sum.to_le_bytes().to_vec()].concat()).unwrap();
+    let output = bench.run("merge work --out m.tha");
+    assert_eq!(output.status.code(), Some(0));
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("warning: heads come from processors whose kernels differ in the last bits"),
+        "{said}"
+    );
+    assert!(said.contains(": heads 0;") && said.contains(": heads 1;"), "{said}");
+}
+
+#[test]
+fn refusals() {
+    let bench = bench();
+    heads(&bench, "--heads 2 --subset-size 2", "work");
+    for (command, expected) in [
+        ("plan data/train.csv --dir auto --auto", "--auto: not for a plan"),
+        ("plan data/train.csv --dir x --out m.tha", "--out: not for a plan"),
+        ("plan data/train.csv --dir x --heads 2 --checkpoint c", "--checkpoint: not for a plan"),
+        ("plan data/train.csv --dir x --memory 0", "--memory: 0 is out of range"),
+        ("plan data/train.csv --dir x --subset-size 2", "--subset-size is for ensembles; add --heads"),
+        ("plan nothing.csv --dir x", "nothing.csv"),
+        (
+            "plan data/train.csv --dir work --memory 3 --heads 2",
+            "it belongs to a run with `memory` 2, this one has 3",
+        ),
+        (
+            "plan data/train.csv --dir work --memory 2 --degree 2 --max-rank 2 --heads 2 --subset-size 2 --range clamp",
+            "it belongs to a run with `range` Pass, this one has Clamp",
+        ),
+        ("head work 2", "head: 2 is out of range; expected 0 to 1"),
+        ("head work x", "invalid value 'x'"),
+        ("head nothing 0", "nothing: no plan: plan.kept cannot be read"),
+        ("merge nothing --out m.tha", "nothing: no plan"),
+        ("merge work --out data/train.csv", "train.csv"),
+    ] {
+        let output = bench.run(command);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{command}: {said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert!(said.contains(expected), "{command}: {said}");
+    }
+    assert!(!bench.path("x").exists(), "what is refused leaves nothing");
+}
