@@ -14,7 +14,7 @@ fn bench() -> Bench {
     bench
 }
 
-const BASE: &str = "--memory 2 --degree 2 --max-rank 2";
+const BASE: &str = "--degree 2 --max-rank 2";
 
 fn heads(bench: &Bench, options: &str, dir: &str) -> u64 {
     let said = bench.ok(&format!("plan data/train.csv --dir {dir} {BASE} {options} --json"));
@@ -118,9 +118,10 @@ fn heads_of_other_processors_are_said() {
     // What another processor would have left: the same file with another name of it.
     let path = &files(&bench, "done-00001")[0];
     let bytes = std::fs::read(path).unwrap();
-    let at = bytes.windows(7).position(|part| part == std::env::consts::ARCH.as_bytes()).unwrap();
+    let arch = std::env::consts::ARCH;
+    let at = bytes.windows(arch.len()).position(|part| part == arch.as_bytes()).unwrap();
     let mut other = bytes[..bytes.len() - 8].to_vec();
-    other[at + 8] = if other[at + 8] == b'0' { b'1' } else { b'0' };
+    other[at + arch.len() + 1] = if other[at + arch.len() + 1] == b'0' { b'1' } else { b'0' };
     let sum = crc::Crc::<u64>::new(&crc::CRC_64_XZ).checksum(&other);
     std::fs::write(path, [other, sum.to_le_bytes().to_vec()].concat()).unwrap();
     let output = bench.run("merge work --out m.tha");
@@ -146,13 +147,13 @@ fn refusals() {
         ("plan nothing.csv --dir x", "nothing.csv"),
         (
             "plan data/train.csv --dir work --memory 3 --heads 2",
-            "it belongs to a run with `memory` 2, this one has 3",
+            "it belongs to a run with --basis lags:5, this one has lags:3",
         ),
         (
-            "plan data/train.csv --dir work --memory 2 --degree 2 --max-rank 2 --heads 2 --subset-size 2 --range clamp",
-            "it belongs to a run with `range` Pass, this one has Clamp",
+            "plan data/train.csv --dir work --degree 2 --max-rank 2 --heads 2 --subset-size 2 --range clamp",
+            "it belongs to a run with --range Pass, this one has Clamp",
         ),
-        ("head work 2", "head: 2 is out of range; expected 0 to 1"),
+        ("head work 2", "`head`: 2 is out of range; expected 0 to 1"),
         ("head work x", "invalid value 'x'"),
         ("head nothing 0", "nothing: no plan: plan.kept cannot be read"),
         ("merge nothing --out m.tha", "nothing: no plan"),
