@@ -2,7 +2,7 @@
 //! `.ci/run`, which then has the very line.
 //!
 //! A block with a language and a file name (` ```c main.c `) is that file. Commands on an emulated board may find that QEMU
-//! or the Rust target is missing, unless THA_REQUIRE_QEMU is set.
+//! or the Rust target is missing, and others that GNU parallel is, unless THA_REQUIRE_QEMU is set.
 
 use ndarray::Array2;
 use std::path::Path;
@@ -10,7 +10,7 @@ use tha_tests::markdown::{Block, blocks, commands};
 use tha_tests::{Bench, root};
 
 /// Programs whose commands stand in `.ci/run`, if anywhere.
-const ELSEWHERE: [&str; 4] = ["cargo", "rustup", "apt-get", "git"];
+const ELSEWHERE: [&str; 5] = ["cargo", "rustup", "apt-get", "git", "pip"];
 
 /// What a user has before the first command: recordings, and models to go on from.
 fn bench() -> Bench {
@@ -90,8 +90,9 @@ fn every_command_is_executed() {
                 } else {
                     let output = bench.run(&command);
                     let said = String::from_utf8_lossy(&output.stderr);
-                    let skip =
-                        command.contains("--target cortex") && said.contains(" is missing") && !require_qemu;
+                    let missing = command.contains("--target cortex") && said.contains(" is missing")
+                        || command.contains("| parallel ") && said.contains("not found");
+                    let skip = missing && !require_qemu;
                     if skip {
                         println!("note: {place}: {command}: {said}skipped");
                     } else {

@@ -64,46 +64,32 @@ def test_engines_and_one_machine_give_the_same_bytes(engine, data, expected):
         assert one_piece.to_bytes() == tha.Volterra(**options).fit(*data).to_bytes()
 
 
-def _worker_pids(engine):
-    """Processes that do the work of an engine."""
-    if hasattr(engine, "scheduler_info"):
-        return list(engine.run(os.getpid).values())
-    listed = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True).stdout.splitlines()[1:]
-    rows = [line.split(None, 2) for line in listed]
-    if getattr(engine, "__name__", "") == "ray":
-        # A worker at work carries the name of its task.
-        return [int(pid) for pid, _, args in rows if args.startswith("ray::slow")]
-    return [int(pid) for pid, parent, args in rows if int(parent) == os.getpid() and "loky" in args and "resource" not in args]
-
-
 def test_a_killed_worker_changes_nothing(engine, data, expected, monkeypatch, tmp_path):
     started = tmp_path / "started"
 
     def slow(stored, known, k):
         # Long enough to be killed in the middle of.
-        open(started, "a").close()
+        with open(started, "a") as file:
+            file.write(f"{os.getpid()}\n")
         time.sleep(0.3)
         return tha.distributed._head(stored, known, k)
 
     killed = []
 
     def kill():
-        while not started.exists():
+        while not (started.exists() and len(pids := started.read_text().split()) > 3):
             time.sleep(0.01)
-        time.sleep(0.5)
-        while not killed:
-            for pid in _worker_pids(engine)[:1]:
-                os.kill(pid, signal.SIGKILL)
-                killed.append(pid)
-            time.sleep(0.01)
+        killed.append(int(pids[-1]))
+        os.kill(killed[0], signal.SIGKILL)
 
-    original, run = tha.distributed._head, tha.distributed._engine(engine)
+    run = tha.distributed._engine(engine)
     monkeypatch.setattr(tha.distributed, "_engine", lambda engine: lambda e, task, *rest: run(e, slow, *rest))
-    assert original is tha.distributed._head
     killer = threading.Thread(target=kill, daemon=True)
     killer.start()
     model = tha.distributed.fit(tha.Volterra(**OPTIONS), *data, engine=engine)
-    assert killed, "nobody was killed"
+    assert killed and killed[0] != os.getpid()
+    pids = started.read_text().split()
+    assert len(pids) > OPTIONS["heads"], "the work of the killed worker was done again"
     assert model.to_bytes() == expected
 
 
