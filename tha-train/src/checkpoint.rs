@@ -39,6 +39,8 @@ pub(crate) struct Checkpoint<'a> {
     /// Hash of the identity.
     run: u64,
     warn: Box<dyn Fn(String) + Sync + 'a>,
+    /// Where only some inputs of the data are there, what numbers they have among all.
+    columns: Option<Vec<usize>>,
     /// Names of the files that were read or written.
     touched: Mutex<Vec<String>>,
 }
@@ -96,6 +98,14 @@ pub(crate) fn keep<T: Serialize + DeserializeOwned>(
     Ok(value)
 }
 
+/// Numbers of inputs among all inputs of the run.
+pub(crate) fn numbered(checkpoint: Option<&Checkpoint<'_>>, inputs: &[usize]) -> Vec<usize> {
+    match checkpoint.and_then(|checkpoint| checkpoint.columns.as_ref()) {
+        Some(columns) => inputs.iter().map(|&input| columns[input]).collect(),
+        None => inputs.to_vec(),
+    }
+}
+
 /// Where a value is stored, and the hash that it begins with.
 pub(crate) struct Place {
     path: PathBuf,
@@ -138,7 +148,8 @@ impl<'a> Checkpoint<'a> {
         warn: impl Fn(String) + Sync + 'a,
     ) -> Result<Self, FitError> {
         let touched = Mutex::default();
-        let mut checkpoint = Self { folder: folder.into(), run: 0, warn: Box::new(warn), touched };
+        let mut checkpoint =
+            Self { folder: folder.into(), run: 0, warn: Box::new(warn), columns: None, touched };
         std::fs::create_dir_all(folder).map_err(|error| {
             checkpoint.refuse(format!("cannot be made: {}; use another folder", refusal(&error)))
         })?;
@@ -168,6 +179,11 @@ impl<'a> Checkpoint<'a> {
             )));
         }
         Ok(checkpoint)
+    }
+
+    /// The same for work that has only these inputs of the data.
+    pub(crate) fn of_columns(self, columns: Vec<usize>) -> Self {
+        Self { columns: Some(columns), ..self }
     }
 
     /// The files that values came from or went to, in no order.

@@ -10,12 +10,13 @@
 
 use crate::checkpoint::{self, Checkpoint, Identity, PROCESSOR, PROGRAM};
 use crate::data::Dataset;
-use crate::ensemble;
+use crate::ensemble::{self, Apart, Strategy};
 use crate::fit::{FitError, FitParams, Outcome, ValidFitParams, Validation};
 use crate::host::refusal;
 use crate::output::Staging;
 use crate::progress::{Event, Progress};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
@@ -50,6 +51,8 @@ pub struct Plan {
     identity: Identity,
     heads: usize,
     divided: bool,
+    /// The inputs of each head, where they are known: a head then looks at their columns alone.
+    subsets: Option<Vec<Vec<usize>>>,
 }
 
 /// [`Validation`] with the data it is about.
@@ -102,8 +105,9 @@ impl Plan {
         // The way through bytes leaves the borrowed validation data behind.
         let stored = postcard::to_allocvec(&params).map_err(unstorable)?;
         let params = postcard::from_bytes(&stored).map_err(unstorable)?;
-        let mut plan = Self { params, data, judge, identity: Identity::new(), heads: 1, divided: false };
-        let valid = plan.valid()?;
+        let identity = Identity::new();
+        let mut plan = Self { params, data, judge, identity, heads: 1, divided: false, subsets: None };
+        let valid = plan.valid(&plan.params, &plan.data)?;
         let mut identity = valid.identity(&plan.data);
         // Every head says where it was fitted.
         identity.remove(PROCESSOR);
@@ -115,15 +119,19 @@ impl Plan {
             let budgets = format!("{:?} {:?}", ensemble.budget_flash, ensemble.budget_macs);
             identity.insert("budgets".into(), budgets);
         }
-        let heads = match &valid.ensemble {
-            None => None,
+        let apart = match &valid.ensemble {
+            None => Apart::None,
             Some(ensemble) => {
                 let checkpoint = open(folder, &identity, progress)?;
                 ensemble::apart(&plan.data, &valid, ensemble, &checkpoint)?
             }
         };
         plan.identity = identity;
-        (plan.heads, plan.divided) = (heads.unwrap_or(1), heads.is_some());
+        (plan.heads, plan.divided, plan.subsets) = match apart {
+            Apart::None => (1, false, None),
+            Apart::Count(count) => (count, true, None),
+            Apart::Subsets(subsets) => (subsets.len(), true, Some(subsets)),
+        };
         open(folder, &plan.identity, progress)?;
         let bytes = plan.to_bytes()?;
         let mut staging = Staging::new();
@@ -185,14 +193,13 @@ impl Plan {
         &self.data
     }
 
-    fn valid(&self) -> Result<ValidFitParams<'_>, FitError> {
+    fn valid<'a>(&'a self, params: &FitParams<'a>, data: &Dataset) -> Result<ValidFitParams<'a>, FitError> {
         let validation = match &self.judge {
             Judge::End(fraction) => Validation::End(*fraction),
             Judge::Folds(count) => Validation::Folds(*count),
             Judge::Data(other) => Validation::Data(other),
         };
-        let params: FitParams<'_> = self.params.clone();
-        params.validation(validation).check(&self.data)
+        params.clone().validation(validation).check(data)
     }
 
     /// Fits head `k`, or finds that it is fitted already.
@@ -202,13 +209,20 @@ impl Plan {
             let expected = format!("0 to {}", self.heads - 1);
             return Err(FitError::Option { option: "head", found: k.to_string(), expected });
         }
-        let valid = self.valid()?;
-        let checkpoint = open(folder, &self.identity, progress)?;
+        let mut checkpoint = open(folder, &self.identity, progress)?;
+        let (mut params, mut data) = (self.params.clone(), Cow::Borrowed(&self.data));
+        if let Some(subset) = self.subsets.as_ref().map(|subsets| &subsets[k]) {
+            // Scaling and filtering the inputs of others would take longer than many a head.
+            params = params.subsets(Strategy::Given(vec![(0..subset.len()).collect()]));
+            data = Cow::Owned(self.data.with_inputs(subset));
+            checkpoint = checkpoint.of_columns(subset.clone());
+        }
+        let valid = self.valid(&params, &data)?;
         let failed = match &valid.ensemble {
             Some(ensemble) if self.divided => {
-                ensemble::fit_head(&self.data, &valid, ensemble, k, &checkpoint, progress)?
+                ensemble::fit_head(&data, &valid, ensemble, k, &checkpoint, progress)?
             }
-            _ => valid.fit_with(&self.data, Some(&checkpoint), progress).map(|_| None)?,
+            _ => valid.fit_with(&data, Some(&checkpoint), progress).map(|_| None)?,
         };
         let place = checkpoint.place(&done(k), &())?;
         let mut files = checkpoint.touched();
@@ -227,7 +241,7 @@ impl Plan {
 
     /// The model of all heads. Those that are missing or damaged are named, all of them.
     pub fn merge(&self, folder: &Path, progress: &dyn Progress) -> Result<Merged, FitError> {
-        let valid = self.valid()?;
+        let valid = self.valid(&self.params, &self.data)?;
         let checkpoint = open(folder, &self.identity, progress)?;
         let (mut missing, mut damaged) = (Vec::new(), Vec::new());
         let mut processors: BTreeMap<String, Vec<usize>> = BTreeMap::new();

@@ -32,6 +32,7 @@ fn merged_heads_are_the_fit_to_the_byte() {
         ("--heads 4 --subset-size 3 --combine stack --seed 3", 4),
         ("--heads 5 --subset-size 2 --subsets weighted --no-refit", 5),
         ("--heads 4 --subset-size 2 --folds 3 --range clamp", 4),
+        ("--heads 5 --subset-size 2 --subsets weighted --folds 3", 5),
         ("--heads 4 --subset-size 2 --val data/test.csv", 4),
         ("--subsets covering --subset-size 4", 3),
         ("--heads 6 --subset-size 2 --budget-flash 900", 6),
@@ -51,7 +52,10 @@ fn merged_heads_are_the_fit_to_the_byte() {
         for head in (0..found).rev().chain([0]) {
             bench.ok(&format!("head {dir} {head} --threads 1 -q"));
         }
+        let kept = || std::fs::read_dir(bench.path(&dir)).unwrap().count();
+        let before = kept();
         bench.ok(&format!("merge {dir} --out merged.tha -q"));
+        assert_eq!(kept(), before, "{options}: the merge has nothing left to fit");
         bench.ok(&format!("fit data/train.csv --out fitted.tha {BASE} {options} -q"));
         let read = |name: &str| std::fs::read(bench.path(name)).unwrap();
         assert_eq!(read("merged.tha"), read("fitted.tha"), "{options}");

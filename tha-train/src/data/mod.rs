@@ -71,6 +71,18 @@ impl Dataset {
         }
     }
 
+    /// The same recording with some of its inputs.
+    pub(crate) fn with_inputs(&self, inputs: &[usize]) -> Self {
+        Self {
+            origin: self.origin.clone(),
+            inputs: inputs.iter().map(|&k| self.inputs[k].clone()).collect(),
+            outputs: self.outputs.clone(),
+            u: inputs.iter().map(|&k| self.u[k].clone()).collect(),
+            y: self.y.clone(),
+            records: self.records.clone(),
+        }
+    }
+
     /// Number of samples, history included.
     pub fn len(&self) -> usize {
         self.records.last().map_or(0, |record| record.rows.end)

@@ -105,10 +105,15 @@ pub(super) fn train(
     let start = Instant::now();
     let options = head_options(options, k);
     let stage = format!("head-{k:05}");
-    let choice = checkpoint::keep(checkpoint, &stage, &(subset, material.scope), || {
-        let problem = Problem { x: &material.samples.of_inputs(subset), y: &material.samples.y };
-        Ok(solve::choose(&problem, &material.blocks, &options, &OnlyStop(progress))?)
-    })?;
+    let choice = checkpoint::keep(
+        checkpoint,
+        &stage,
+        &(checkpoint::numbered(checkpoint, subset), material.scope),
+        || {
+            let problem = Problem { x: &material.samples.of_inputs(subset), y: &material.samples.y };
+            Ok(solve::choose(&problem, &material.blocks, &options, &OnlyStop(progress))?)
+        },
+    )?;
     let outputs = 0..material.data.outputs.len();
     let seconds = start.elapsed().as_secs_f64();
     Ok(Head { number: k, inputs: subset.to_vec(), choice, seconds, outputs })
@@ -206,7 +211,7 @@ pub(super) fn fit_all(
         .par_iter()
         .map(|head| {
             let k = head.number;
-            let from = (&head.inputs, &head.fit, &rows.rows);
+            let from = (checkpoint::numbered(checkpoint, &head.inputs), &head.fit, &rows.rows);
             checkpoint::keep(checkpoint, &format!("{stage}-{k:05}"), &from, || {
                 let problem = Problem { x: &rows.of_inputs(&head.inputs), y: &rows.y };
                 let options = head_options(options, k);

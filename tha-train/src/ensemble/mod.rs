@@ -85,26 +85,44 @@ pub(crate) fn fit(
     Ok(fit::Outcome { ensemble: Some(summary), ..fit })
 }
 
-/// The number of heads that can be fitted apart from each other; none where they depend on each other.
+/// Heads that can be fitted apart from each other.
+pub(crate) enum Apart {
+    /// On subsets that are the same for every choice.
+    Subsets(Vec<Vec<usize>>),
+    /// So many, each of which finds its inputs in all of the data.
+    Count(usize),
+    /// None: they depend on each other.
+    None,
+}
+
+/// Which heads can be fitted apart from each other.
 pub(crate) fn apart(
     data: &Dataset,
     options: &fit::ValidFitParams,
     ensemble: &EnsembleParams,
     checkpoint: &Checkpoint<'_>,
-) -> Result<Option<usize>, FitError> {
+) -> Result<Apart, FitError> {
     if ensemble.adds() {
-        return Ok(None);
+        return Ok(Apart::None);
     }
     let rows = judged::first_rows(data, options)?;
     let material = Material::new(data, rows.clone(), options.stage(data, &rows)?);
     Ok(match ensemble.plan(&material, options, Some(checkpoint))? {
-        None => Some(data.outputs.len()),
-        Some(Plan::Fixed(subsets)) => Some(subsets.len()),
-        Some(Plan::Adaptive(_)) => None,
+        None => Apart::Count(data.outputs.len()),
+        // Every fold has its own idea of what is relevant.
+        Some(Plan::Fixed(subsets))
+            if ensemble.strategy == Strategy::Weighted
+                && matches!(options.validation, fit::Validation::Folds(_)) =>
+        {
+            Apart::Count(subsets.len())
+        }
+        Some(Plan::Fixed(subsets)) => Apart::Subsets(subsets),
+        Some(Plan::Adaptive(_)) => Apart::None,
     })
 }
 
-/// Fits head `k` alone, for what is kept of it; the reason where it has to be left out of the ensemble.
+/// Fits head `k` alone, for what is kept of it; the reason where it has to be left out of the ensemble. With data of its inputs alone
+/// its subset is the only one.
 pub(crate) fn fit_head(
     data: &Dataset,
     options: &fit::ValidFitParams,
@@ -216,10 +234,11 @@ impl Ensemble<'_> {
     fn lone(&self, material: &Material<'_>, plan: Option<&Plan>) -> Result<Chosen, FitError> {
         let Self { options, ensemble, checkpoint, progress, .. } = *self;
         let k = self.only.unwrap_or(0);
+        let alone = ensemble.strategy.is_one();
         let head = match plan {
             None => per_output::head(material, k, options, ensemble, checkpoint, progress)?,
             Some(Plan::Fixed(subsets)) => {
-                let Some(subset) = subsets.get(k) else {
+                let Some(subset) = subsets.get(if alone { 0 } else { k }) else {
                     return Err(FitError::NoHead { reason: format!("there are {} subsets", subsets.len()) });
                 };
                 heads::train(material, k, subset, &options.solve, checkpoint, progress)?.sound()?

@@ -27,6 +27,13 @@ pub enum Strategy {
     Given(Vec<Vec<usize>>),
 }
 
+impl Strategy {
+    /// Whether the one subset is given.
+    pub(crate) fn is_one(&self) -> bool {
+        matches!(self, Self::Given(subsets) if subsets.len() == 1)
+    }
+}
+
 /// C(n, k), at most `usize::MAX`.
 pub(super) fn choose(n: usize, k: usize) -> usize {
     let mut result: u128 = 1;
