@@ -126,7 +126,7 @@ class Volterra(Fitted, RegressorMixin, BaseEstimator):
         folds: int | None = None,
         refit: bool = True,
         coverage: float = 0.9,
-        range: str = "pass",
+        range: str | None = None,
         budget_flash: int | None = None,
         budget_macs: int | None = None,
         checkpoint: str | os.PathLike[str] | None = None,

@@ -95,7 +95,7 @@ impl<'a> Report<'a> {
             basis: args.basis().to_string(),
             maps: args.pieces(),
             gamma: outcome.heads.first().map(|head| head.gamma),
-            range_policy: super::inspect::policies(outcome.model.spec()).0,
+            range_policy: tha_train::inspect::policies(outcome.model.spec()).0,
             coverage: outcome.model.interval().map(Interval::coverage),
             half_widths: outcome.model.interval().map(Interval::half_widths),
             parameters: outcome.model.parameters(),

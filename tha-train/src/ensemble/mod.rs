@@ -109,10 +109,11 @@ pub(crate) fn apart(
     let material = Material::new(data, rows.clone(), options.stage(data, &rows)?);
     Ok(match ensemble.plan(&material, options, Some(checkpoint))? {
         None => Apart::Count(data.outputs.len()),
-        // Every fold has its own idea of what is relevant.
+        // Every fold has its own idea of what is relevant; and whether maps are made anew for a refit depends on those of all inputs.
         Some(Plan::Fixed(subsets))
-            if ensemble.strategy == Strategy::Weighted
-                && matches!(options.validation, fit::Validation::Folds(_)) =>
+            if options.maps.is_some()
+                || ensemble.strategy == Strategy::Weighted
+                    && matches!(options.validation, fit::Validation::Folds(_)) =>
         {
             Apart::Count(subsets.len())
         }
