@@ -84,7 +84,7 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), CliError> {
     fit.threads.apply();
     let alone = [
         ("--auto", fit.auto, "its settings follow from each other; use `fit --auto`"),
-        ("--out", fit.out != PathBuf::from("-"), "`merge` writes the model; give it there"),
+        ("--out", fit.out.as_os_str() != "-", "`merge` writes the model; give it there"),
         ("--report", fit.report.is_some(), "`merge` makes none; use `evaluate` on the model"),
         ("--checkpoint", fit.checkpoint.is_some(), "--dir keeps every head already; leave it out"),
     ];
