@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// What `run.json` says: settings by the names their user knows.
 pub(crate) type Identity = BTreeMap<String, String>;
@@ -72,7 +72,10 @@ pub(crate) fn program() -> String {
 
 /// The processor, and the last bits that the kernels chosen for it give.
 pub(crate) fn processor() -> String {
-    format!("{} {}", std::env::consts::ARCH, hexadecimal(linalg::fingerprint()))
+    // A worker fits many heads.
+    static KNOWN: OnceLock<String> = OnceLock::new();
+    let find = || format!("{} {}", std::env::consts::ARCH, hexadecimal(linalg::fingerprint()));
+    KNOWN.get_or_init(find).clone()
 }
 
 /// The value of a stage: what is stored of it, or else what `compute` gives, which is then stored. `start` is everything
