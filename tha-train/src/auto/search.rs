@@ -21,7 +21,7 @@ const GAMMAS: [f64; 2] = [0.3, 3.0];
 const WEAKER: f64 = 0.99;
 /// Most columns of x of a linear model, and few.
 pub(super) const LINEAR: usize = 800;
-const FEW: usize = 160;
+const FEW: usize = 250;
 /// Steps go on while they help by this factor.
 const HELPS: f64 = 0.99;
 /// Bases and settings that are looked at more closely.
