@@ -2,7 +2,7 @@
 //! merged model has the bytes of a fit in one piece.
 //!
 //! A folder that all machines see holds everything. `plan.kept` is the plan; what a head needs to compute is kept as a
-//! [`checkpoint`](crate::checkpoint) keeps it, one file per step, each with a checksum; `done-K` lists the files of head K. Heads come
+//! checkpoint keeps it, one file per step, each with a checksum; `done-K` lists the files of head K. Heads come
 //! in any order and any number of times: what is there already is not computed again.
 //!
 //! Merging is the fit itself, which finds every head in the folder. Heads that depend on each other (additive ones, adaptive subsets)
