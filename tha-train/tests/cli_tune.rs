@@ -43,7 +43,7 @@ fn the_commands_deliver_the_front_and_threads_do_not_change_a_byte() {
     // Names that a shell would take apart.
     bench.write("it's data.csv", text(&bench.read("made/train.csv")).replacen("u1,", "u$1,", 1));
     let search = |more: &str| {
-        let mut command = bench.command("tune --inputs u* --trials 28 --heads 2 --seed 3 --json -q");
+        let mut command = bench.command("tune --inputs u* --trials 40 --heads 2 --seed 3 --json -q");
         let output = command.arg("it's data.csv").args(more.split_whitespace()).output().unwrap();
         assert!(output.status.success(), "{}", text(&output.stderr));
         serde_json::from_slice::<Value>(&output.stdout).unwrap()
@@ -54,7 +54,7 @@ fn the_commands_deliver_the_front_and_threads_do_not_change_a_byte() {
         assert_eq!(bench.read(&format!("one/{file}")), bench.read(&format!("two/{file}")), "{file}");
     }
     assert!(text(&bench.read("one/front.svg")).starts_with("<svg"));
-    assert_eq!(report["tried"].as_array().unwrap().len(), 30);
+    assert_eq!(report["tried"].as_array().unwrap().len(), 42);
 
     let numbers = |name: &str| -> Vec<f64> {
         let on_flash = front(&report).iter().filter(|point| point["on_flash_front"] == true);
@@ -81,7 +81,7 @@ fn the_commands_deliver_the_front_and_threads_do_not_change_a_byte() {
             assert!(fit["heads"].as_array().unwrap().iter().any(same), "{command}: {setting}");
         }
     }
-    assert!(recommended(&report)["fit"].as_str().unwrap().ends_with("--seed 3 --auto --trials 28 --heads 2"));
+    assert!(recommended(&report)["fit"].as_str().unwrap().ends_with("--seed 3 --auto --trials 40 --heads 2"));
 }
 
 #[test]
