@@ -6,7 +6,7 @@ use super::trial::{Ground, Trial};
 use crate::data::Dataset;
 use crate::fit::FitError;
 use crate::model::{Frame, HeadPart, Model};
-use crate::network::Network;
+use crate::network::{Network, useful_ranks};
 use crate::progress::Silent;
 use crate::solve::{Last, Problem, along};
 use crate::stage::{Basis, Staged, Union, Used};
@@ -67,10 +67,8 @@ pub(super) fn size(blend: &Blend, trials: &[Trial], data: &Dataset) -> (usize, u
         let features = seen * setting.basis.features();
         let nodes = setting.maps.map_or(1, |pieces| pieces + 3);
         for (served, _, _) in heads(member, setting) {
-            let bonds: Vec<usize> = std::iter::once(served.len())
-                .chain(std::iter::repeat_n(setting.rank, setting.degree - 1))
-                .chain([1])
-                .collect();
+            let ranks = useful_ranks(setting.degree, served.len(), setting.columns(inputs), setting.rank);
+            let bonds = [&[served.len()], &ranks[..], &[1]].concat();
             let sums: usize = bonds.windows(2).map(|pair| pair[0] * pair[1]).sum();
             bytes += 4 * sums * (1 + features * nodes) + 2 * features + HEAD;
             macs += sums * (1 + features * nodes.min(2));

@@ -74,7 +74,7 @@ pub(super) fn auto(page: &mut Page, outcome: &AutoOutcome, bytes: usize) {
     page.cards(&[figure(
         "Error against cost",
         &wide(&picture),
-        "The model that is delivered averages several settings.",
+        if outcome.heads.len() > 1 { "The model that is delivered has several heads." } else { "" },
     )]);
     page.cards(&[
         table(
