@@ -138,7 +138,12 @@ impl AutoParams {
         };
         let checkpoint = match &self.checkpoint {
             Some(folder) => {
-                let settings = [("command", "fit --auto".to_owned()), ("seed", self.seed.to_string())];
+                let other = self.without.filter(|part| matches!(part, Part::Records | Part::ShortFits));
+                let settings = [
+                    ("command", "fit --auto".to_owned()),
+                    ("seed", self.seed.to_string()),
+                    ("without", format!("{other:?}")),
+                ];
                 let identity = checkpoint::identity(data, Validation::Folds(ground.count), settings);
                 let warn = |text| progress.report(&Event::Warning(text));
                 Some(Checkpoint::open(folder, identity, warn)?)

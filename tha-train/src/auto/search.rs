@@ -121,22 +121,19 @@ impl<'a> Search<'a> {
         bytes > flash / 2 || operations > macs / 2
     }
 
-    /// Whether a setting was tried, with whatever ridges.
+    /// Whether a setting was tried, with whatever ridges and success.
     fn tried(&self, setting: &Setting) -> bool {
         self.trials.iter().any(|trial| trial.setting == *setting)
+            || self.failures.iter().any(|(failed, _)| failed == setting)
     }
 
-    /// Tries a setting, unless that was done with the same ridges.
+    /// Tries a setting.
     fn attempt(
         &mut self,
         setting: Setting,
         ridges: &[f64],
         end: Option<Instant>,
     ) -> Result<Result<(), Over>, FitError> {
-        let known = |trial: &Trial| trial.setting == setting && trial.ridges == ridges;
-        if self.trials.iter().any(known) {
-            return Ok(Ok(()));
-        }
         // The first trials are made in any case: there must be something to deliver.
         let work = setting.work(self.ground.data.inputs.len(), self.ground.y.ncols());
         let expected = Duration::from_secs_f64(work * self.pace);

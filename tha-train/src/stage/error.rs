@@ -4,7 +4,9 @@
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum StageError {
     /// A basis that is none of the known kinds, or has other than the expected numbers.
-    #[error("basis '{found}': {finding}; expected lags:M, levels:T, differences:T or kautz:RE,IM,N")]
+    #[error(
+        "basis '{found}': {finding}; expected lags:M, levels:T, differences:T, kautz:RE,IM,N or poles:RE,IM,..."
+    )]
     Malformed {
         /// What was given.
         found: String,
