@@ -12,7 +12,7 @@ use crate::format::{NonFinitePolicy, RangePolicy};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Zeroable, Pod)]
 #[repr(C)]
 pub(crate) struct Description {
-    /// The kind of numbers in the block: 0 for f32. Others may come.
+    /// The kind of numbers in the block.
     pub numbers: u32,
     pub inputs: u32,
     pub outputs: u32,
@@ -58,6 +58,10 @@ pub(crate) struct About<'a> {
 }
 
 impl Description {
+    /// Kinds of numbers.
+    pub const F32: u32 = 0;
+    pub const I16: u32 = 1;
+
     /// Decodes the description of any format; what follows it, in format 1, is said about the model.
     #[inline]
     pub fn decode(bytes: &[u8], format: u16) -> Result<(Self, &[u8]), ParseError> {
@@ -83,9 +87,6 @@ impl Description {
         });
         result?;
         let description: Self = bytemuck::cast(all);
-        if description.numbers != 0 {
-            return Err(ParseError::Numbers { found: description.numbers });
-        }
         let Self { inputs, outputs, memory, degree, heads, range, non_finite, linear, coverage, .. } =
             description;
         let old = format == 1;
@@ -109,11 +110,21 @@ impl Description {
         Ok((description, rest))
     }
 
+    /// Whether the block holds numbers of one kind.
+    #[inline]
+    pub fn expect(&self, numbers: u32) -> Result<(), ParseError> {
+        if self.numbers == numbers { Ok(()) } else { Err(ParseError::Numbers { found: self.numbers }) }
+    }
+
     /// The lowest format that can say this, and the numbers as they are encoded in it.
     #[cfg(feature = "alloc")]
     pub fn fields(&self) -> (u16, impl Iterator<Item = u32>) {
         let all: Fields = bytemuck::cast(*self);
-        let (format, present) = if self.coverage == 0 { (2, FORMAT_2) } else { (3, FORMAT_3) };
+        let (format, present) = match (self.numbers, self.coverage) {
+            (Self::F32, 0) => (2, FORMAT_2),
+            (Self::F32, _) => (3, FORMAT_3),
+            _ => (4, FORMAT_3),
+        };
         let own = move |(k, field)| (present >> k & 1 == 1).then_some(field);
         (format, all.into_iter().enumerate().filter_map(own))
     }

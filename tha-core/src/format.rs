@@ -14,8 +14,8 @@ use crate::error::ParseError;
 
 /// The first four bytes of every model file.
 pub const MAGIC: [u8; 4] = *b"\x89THA";
-/// The newest format number this crate reads. It writes the lowest that can say what the model has: 2, or 3 with intervals.
-pub const FORMAT: u16 = 3;
+/// The newest format number this crate reads. It writes the lowest that can say what the model has: 2, 3 with intervals, 4 in integers.
+pub const FORMAT: u16 = 4;
 /// Bytes before the description.
 pub const HEADER_LEN: usize = 40;
 /// The same in format 1, and the least that a file must have to be looked at.
@@ -163,7 +163,7 @@ pub(crate) fn parts(bytes: &[u8]) -> Result<Parts<'_>, ParseError> {
     let header = (read_u32(bytes, 4) >> 16) as usize;
     let (length, about) = match format {
         1 => (HEADER_LEN_1, 0),
-        2 | FORMAT => (HEADER_LEN, read_u32(bytes, ABOUT_AT) as usize),
+        2..=FORMAT => (HEADER_LEN, read_u32(bytes, ABOUT_AT) as usize),
         0 => (0, 0),
         _ => return Err(ParseError::NewerFormat { found: format, supported: FORMAT }),
     };

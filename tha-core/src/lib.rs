@@ -23,8 +23,10 @@ pub mod build;
 mod contract;
 mod description;
 mod error;
+mod facts;
 pub mod format;
 mod head;
+pub mod integer;
 mod kernel;
 mod model;
 #[cfg(feature = "monitor")]
@@ -42,8 +44,9 @@ pub mod guide {}
 
 pub use align::Aligned;
 pub use error::{CapacityError, ParseError, PushError, SwapError};
+pub use facts::{Facts, OutputScaling, Provenance, Shape};
 pub use format::{Capacities, NonFinitePolicy, RangePolicy};
 pub use head::{CoreView, HeadView, Heads};
-pub use model::{InputScaling, Model, OutputScaling, Provenance, Shape};
+pub use model::{InputScaling, Model};
 pub use push::{ChannelFlags, Flags, Output, Step, push};
 pub use state::{State, Swap};

@@ -1,66 +1,25 @@
 //! [`Model`]: a validated view of a `.tha` file. Everything is checked once, in [`Model::parse`]; afterwards
 //! nothing can fail, and nothing was copied.
 
-use core::str::Split;
+use core::ops::Deref;
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::description::{About, Description, MILLION};
+use crate::description::Description;
 use crate::error::ParseError;
-use crate::format::{self, Capacities, NonFinitePolicy, RangePolicy};
+use crate::facts::{Facts, Shape};
+use crate::format;
 use crate::head::{HeadView, Heads, Layout};
 use crate::parse::{self, Cursor, Needs};
 use crate::stage::Stage;
-
-/// The dimensions of a model, in the paper's letters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
-    /// p, input channels.
-    pub inputs: usize,
-    /// l, output channels.
-    pub outputs: usize,
-    /// M, samples of each input that are kept as they are.
-    pub memory: usize,
-    /// d, degree of the Volterra series: the number of cores of the head that has most.
-    pub degree: usize,
-    /// K, heads in the ensemble.
-    pub heads: usize,
-}
-
-/// Where a model came from, as its writer put it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Provenance<'a> {
-    /// Program and version.
-    pub tool: &'a str,
-    /// Seed of all randomness in training.
-    pub seed: u64,
-    /// Hash of the training data.
-    pub data_hash: u64,
-    /// Anything else.
-    pub note: &'a str,
-}
 
 /// A model in flash: immutable, `Copy`, borrowed from the bytes of its file. One model drives many
 /// [`State`](crate::State)s.
 #[derive(Clone, Copy, Debug)]
 pub struct Model<'a> {
-    shape: Shape,
-    checksum: u32,
-    capacities: Capacities,
+    facts: Facts<'a>,
     needs: Needs,
-    range: RangePolicy,
-    non_finite: NonFinitePolicy,
-    /// As in the file: M may be more.
-    settled: u32,
-    felt: u32,
-    sections: u32,
-    /// Names and provenance; decoded when somebody asks.
-    about: &'a [u8],
     pub(crate) inputs: &'a [InputScaling],
-    pub(crate) outputs: &'a [OutputScaling],
-    /// In millionths.
-    coverage: u32,
-    pub(crate) half_widths: &'a [f32],
     pub(crate) stage: Stage<'a>,
     heads: &'a [u32],
     layout: Layout,
@@ -80,16 +39,13 @@ pub struct InputScaling {
     pub high: f32,
 }
 
-/// An output channel: y = offset + scale * (weighted sum of the heads).
-#[derive(Clone, Copy, Debug, PartialEq, Zeroable, Pod)]
-#[repr(C)]
-pub struct OutputScaling {
-    /// Added last.
-    pub offset: f32,
-    /// Multiplied first; positive.
-    pub scale: f32,
-    /// RMS of the residual on data the model was not fitted to, physical units; 0 if unknown.
-    pub residual: f32,
+impl<'a> Deref for Model<'a> {
+    type Target = Facts<'a>;
+
+    #[inline]
+    fn deref(&self) -> &Facts<'a> {
+        &self.facts
+    }
 }
 
 impl<'a> Model<'a> {
@@ -103,6 +59,7 @@ impl<'a> Model<'a> {
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
         let parts = format::parts(bytes)?;
         let (description, rest) = Description::decode(parts.description, parts.format)?;
+        description.expect(Description::F32)?;
         let Description { inputs, outputs, memory, heads, coverage, .. } = description;
         let [inputs, outputs, memory, heads] = [inputs, outputs, memory, heads].map(|size| size as usize);
         let mut shape = Shape { inputs, outputs, memory, degree: 0, heads };
@@ -115,7 +72,8 @@ impl<'a> Model<'a> {
         let inputs = block.table::<_, 4>(shape.inputs)?;
         let outputs = block.table::<_, 3>(shape.outputs)?;
         let half_widths = block.floats(if coverage > 0 { outputs.len() } else { 0 }, "interval", 0)?;
-        parse::check_scaling(inputs, outputs, half_widths)?;
+        parse::check_inputs(inputs)?;
+        parse::check_outputs(outputs, half_widths)?;
         let stage = parse::stage(&mut block, &description, &shape)?;
         let heads = block.rest();
         let needs = parse::heads(&mut block, layout, &mut shape, &stage)?;
@@ -128,65 +86,21 @@ impl<'a> Model<'a> {
             [] => 0,
             runs => format::hash(&[bytemuck::cast_slice(runs), bytemuck::cast_slice(inputs)]),
         };
-        Ok(Self {
+        let facts = Facts {
             shape,
             checksum: parts.checksum,
             capacities: computed,
-            needs,
             range: description.range(),
             non_finite: description.non_finite(),
             settled: description.settled,
             felt: description.felt,
             sections,
             about,
-            inputs,
             outputs,
             coverage,
             half_widths,
-            stage,
-            heads,
-            layout,
-        })
-    }
-
-    /// The dimensions.
-    #[must_use]
-    pub fn shape(&self) -> Shape {
-        self.shape
-    }
-
-    /// The capacities a [`State`](crate::State) for this model needs.
-    #[must_use]
-    pub fn capacities(&self) -> Capacities {
-        self.capacities
-    }
-
-    /// The CRC-32 of the file, which also tells models apart.
-    #[must_use]
-    pub fn checksum(&self) -> u32 {
-        self.checksum
-    }
-
-    /// What the model wants done with inputs outside their training range.
-    #[must_use]
-    pub fn range_policy(&self) -> RangePolicy {
-        self.range
-    }
-
-    /// What the model wants done with NaN and infinities.
-    #[must_use]
-    pub fn non_finite_policy(&self) -> NonFinitePolicy {
-        self.non_finite
-    }
-
-    /// Names of the inputs, in the order of a sample; nothing where a file that only a device has checked has no proper ones.
-    pub fn input_names(&self) -> Split<'a, char> {
-        text(self.about().input_names).split('\n')
-    }
-
-    /// Names of the outputs.
-    pub fn output_names(&self) -> Split<'a, char> {
-        text(self.about().output_names).split('\n')
+        };
+        Ok(Self { facts, needs, inputs, stage, heads, layout })
     }
 
     /// Scaling and training range of the inputs.
@@ -195,72 +109,10 @@ impl<'a> Model<'a> {
         self.inputs
     }
 
-    /// Scaling and residual of the outputs.
-    #[must_use]
-    pub fn outputs(&self) -> &'a [OutputScaling] {
-        self.outputs
-    }
-
-    /// The part of the measured outputs that lies within [`half_widths`](Self::half_widths) of the model's, such as 0.9; 0 where there are no intervals.
-    #[must_use]
-    pub fn coverage(&self) -> f32 {
-        self.coverage as f32 / MILLION as f32
-    }
-
-    /// The same in millionths, as it stands in the file.
-    #[cfg(feature = "alloc")]
-    pub(crate) fn millionths(&self) -> u32 {
-        self.coverage
-    }
-
-    /// Half the width of the interval around each output, physical units; empty where there are none.
-    #[must_use]
-    pub fn half_widths(&self) -> &'a [f32] {
-        self.half_widths
-    }
-
-    /// Where the model came from.
-    #[must_use]
-    pub fn provenance(&self) -> Provenance<'a> {
-        let About { tool, seed, data_hash, note, .. } = self.about();
-        Provenance { tool: text(tool), seed, data_hash, note: text(note) }
-    }
-
     /// The heads, in the order of the file.
     #[must_use]
     pub fn heads(&self) -> Heads<'a> {
         parse::iterate(self.heads, self.layout)
-    }
-
-    /// The number of the first sample that gives outputs.
-    #[must_use]
-    pub fn settled(&self) -> usize {
-        self.shape.memory.max(self.settled as usize)
-    }
-
-    /// Samples for which one that is held or out of range is felt, itself included.
-    #[must_use]
-    pub fn felt(&self) -> usize {
-        self.shape.memory.max(self.felt as usize)
-    }
-
-    /// Both as they stand in the file.
-    #[cfg(feature = "alloc")]
-    pub(crate) fn extra_samples(&self) -> (usize, usize) {
-        (self.settled as usize, self.felt as usize)
-    }
-
-    /// Tells filters apart, with the scaling in front of them; 0 without filters.
-    pub(crate) fn sections(&self) -> u32 {
-        self.sections
-    }
-
-    fn about(&self) -> About<'a> {
-        self.try_about().unwrap_or_default()
-    }
-
-    pub(crate) fn try_about(&self) -> Result<About<'a>, ParseError> {
-        About::decode(self.about)
     }
 
     pub(crate) fn needs(&self) -> Needs {
@@ -280,9 +132,4 @@ impl<'a> Model<'a> {
         };
         self.heads().map(|head| head.sums * rows(&head)).sum()
     }
-}
-
-/// A text of a file; where it is none, nothing.
-fn text(bytes: &[u8]) -> &str {
-    core::str::from_utf8(bytes).unwrap_or_default()
 }

@@ -19,7 +19,7 @@
 use heapless::Vec;
 
 use crate::error::CapacityError;
-use crate::model::Model;
+use crate::facts::Facts;
 
 /// How a [`Monitor`] averages and when it raises the alarm.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -68,7 +68,7 @@ impl<const OUTPUTS: usize> Monitor<OUTPUTS> {
     ///
     /// # Errors
     /// [`CapacityError`] when `OUTPUTS` is smaller than the model's outputs.
-    pub fn new(model: &Model<'_>, options: MonitorOptions) -> Result<Self, CapacityError> {
+    pub fn new(model: &Facts<'_>, options: MonitorOptions) -> Result<Self, CapacityError> {
         let needed = model.outputs().len();
         let mut channels = Vec::new();
         for (k, output) in model.outputs().iter().enumerate() {

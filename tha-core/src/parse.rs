@@ -3,14 +3,15 @@
 
 mod heads;
 
-pub(crate) use heads::{Needs, heads};
+pub(crate) use heads::{Needs, heads, increasing};
 
 use bytemuck::Pod;
 
 use crate::description::Description;
 use crate::error::ParseError;
+use crate::facts::{OutputScaling, Shape};
 use crate::head::{Heads, Layout, as_floats};
-use crate::model::{InputScaling, OutputScaling, Shape};
+use crate::model::InputScaling;
 use crate::stage::{FeatureRecord, Run, Stage};
 
 /// Reads the block from the front, knowing how far it is.
@@ -26,7 +27,7 @@ impl<'a> Cursor<'a> {
     }
 
     #[inline(never)]
-    fn take(&mut self, n: usize) -> Result<&'a [u32], ParseError> {
+    pub fn take(&mut self, n: usize) -> Result<&'a [u32], ParseError> {
         let needed = self.used.checked_add(n).ok_or(ParseError::SizeOverflow)?;
         let short = ParseError::BlockTooShort { needed, found: self.words.len() };
         let taken = self.words.get(self.used..needed).ok_or(short)?;
@@ -35,8 +36,15 @@ impl<'a> Cursor<'a> {
     }
 
     #[inline(never)]
-    fn word(&mut self) -> Result<usize, ParseError> {
+    pub fn word(&mut self) -> Result<usize, ParseError> {
         Ok(self.take(1)?.first().map_or(0, |&word| word as usize))
+    }
+
+    /// `n` numbers of 16 bits, padded to a word.
+    #[inline]
+    pub fn shorts<T: Pod>(&mut self, n: usize) -> Result<&'a [T], ParseError> {
+        let words = self.take(n.div_ceil(2))?;
+        Ok(bytemuck::try_cast_slice(words).unwrap_or(&[]).get(..n).unwrap_or(&[]))
     }
 
     /// `n` finite numbers.
@@ -62,17 +70,18 @@ impl<'a> Cursor<'a> {
 }
 
 #[inline]
-pub(crate) fn check_scaling(
-    inputs: &[InputScaling],
-    outputs: &[OutputScaling],
-    half_widths: &[f32],
-) -> Result<(), ParseError> {
+pub(crate) fn check_inputs(inputs: &[InputScaling]) -> Result<(), ParseError> {
     for (channel, input) in inputs.iter().enumerate() {
         let InputScaling { offset, gain, low, high } = *input;
         if !finite([offset, gain, low, high]) || gain <= 0.0 || low > high {
             return Err(ParseError::Scaling { what: "input", channel });
         }
     }
+    Ok(())
+}
+
+#[inline]
+pub(crate) fn check_outputs(outputs: &[OutputScaling], half_widths: &[f32]) -> Result<(), ParseError> {
     for (channel, output) in outputs.iter().enumerate() {
         let OutputScaling { offset, scale, residual } = *output;
         if !finite([offset, scale, residual, 0.0]) || scale <= 0.0 || residual < 0.0 {

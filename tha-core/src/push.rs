@@ -140,16 +140,10 @@ pub(crate) fn run<'s>(
 #[inline(never)]
 fn report<'s>(parts: Parts<'s>, outside: bool, half_widths: &'s [f32]) -> Step<'s> {
     let Parts { scratch, channels, progress, .. } = parts;
-    let noticed = progress.noticed;
     let y = scratch.get(..progress.outputs).unwrap_or_default();
-    let flags = Flags {
-        out_of_range: noticed & (ChannelFlags::BELOW | ChannelFlags::ABOVE) != 0,
-        window_out_of_range: progress.range_left > 0 || outside,
-        held: noticed & ChannelFlags::HELD != 0,
-        window_held: progress.held_left > 0,
-        // Every output is looked at, for the same time whatever they are.
-        overflow: y.iter().fold(false, |overflow, y| overflow | !y.is_finite()),
-    };
+    // Every output is looked at, for the same time whatever they are.
+    let overflow = y.iter().fold(false, |overflow, y| overflow | !y.is_finite());
+    let flags = progress.flags(outside, overflow);
     Step::Ready(Output { y, flags, channels, half_widths })
 }
 

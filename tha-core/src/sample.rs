@@ -80,8 +80,6 @@ fn take(model: &Model<'_>, parts: &mut Parts<'_>, u: &[f32]) -> Result<(), PushE
         limit(slot);
         limit(mirror);
     }
-    progress.noticed = noticed;
-    progress.taken = progress.taken.saturating_add(1);
     let felt = model.felt() as u32;
     let mut left = felt;
     if !signals.is_empty() {
@@ -91,10 +89,7 @@ fn take(model: &Model<'_>, parts: &mut Parts<'_>, u: &[f32]) -> Result<(), PushE
         let doublings = (largest >> 24).saturating_sub(127 + 2);
         left = felt.saturating_add((felt / 10 + 1).saturating_mul(doublings));
     }
-    let outside = noticed & (ChannelFlags::BELOW | ChannelFlags::ABOVE) != 0;
-    progress.range_left = progress.range_left.saturating_sub(1).max(if outside { left } else { 0 });
-    progress.held_left =
-        if noticed & ChannelFlags::HELD != 0 { felt } else { progress.held_left.saturating_sub(1) };
+    progress.note(noticed, felt, left);
     Ok(())
 }
 

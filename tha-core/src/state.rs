@@ -6,10 +6,11 @@
 //! x_t of a model of lags without its leading 1. The filters' values stand behind it.
 
 use crate::error::{CapacityError, PushError, SwapError};
+use crate::facts::{Facts, Shape};
 use crate::format::{Capacities, NonFinitePolicy, RangePolicy};
 use crate::kernel::split_at;
-use crate::model::{Model, Shape};
-use crate::push::ChannelFlags;
+use crate::model::Model;
+use crate::push::{ChannelFlags, Flags};
 use crate::sample;
 
 /// The state of one stream. The capacities are those of [`Model::capacities`], and can be taken from the file
@@ -63,8 +64,28 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
+    /// Of a state that belongs to no model.
+    pub const NONE: Self = Self {
+        checksum: 0,
+        sections: 0,
+        inputs: 0,
+        memory: 0,
+        outputs: 0,
+        signals: 0,
+        slot: 0,
+        taken: 0,
+        settled: 0,
+        range_left: 0,
+        held_left: 0,
+        noticed: 0,
+        // Until there is a model; unlike `None` these are zeros.
+        range: Some(RangePolicy::Pass),
+        non_finite: Some(NonFinitePolicy::Hold),
+    };
+
     /// Nothing taken yet.
-    fn new(model: &Model<'_>) -> Self {
+    #[inline]
+    pub fn new(model: &Facts<'_>, signals: usize) -> Self {
         let Shape { inputs, outputs, memory, .. } = model.shape();
         Self {
             checksum: model.checksum(),
@@ -72,7 +93,7 @@ impl Progress {
             inputs,
             memory,
             outputs,
-            signals: model.stage.signals,
+            signals,
             slot: 0,
             taken: 0,
             settled: model.settled() as u32,
@@ -81,6 +102,41 @@ impl Progress {
             noticed: 0,
             range: None,
             non_finite: None,
+        }
+    }
+
+    /// The same with another model; policies stay.
+    #[inline]
+    pub fn renewed(&self, model: &Facts<'_>, signals: usize) -> Self {
+        Self { range: self.range, non_finite: self.non_finite, ..Self::new(model, signals) }
+    }
+
+    /// Forgets the samples.
+    #[inline]
+    pub fn restart(&mut self) {
+        *self = Self { slot: 0, taken: 0, range_left: 0, held_left: 0, ..*self };
+    }
+
+    /// Notes what was odd in the sample just entered: it is felt for `felt` samples where it was held, for `left` where out of range.
+    #[inline]
+    pub fn note(&mut self, noticed: u8, felt: u32, left: u32) {
+        self.noticed = noticed;
+        self.taken = self.taken.saturating_add(1);
+        let outside = noticed & (ChannelFlags::BELOW | ChannelFlags::ABOVE) != 0;
+        self.range_left = self.range_left.saturating_sub(1).max(if outside { left } else { 0 });
+        self.held_left =
+            if noticed & ChannelFlags::HELD != 0 { felt } else { self.held_left.saturating_sub(1) };
+    }
+
+    /// What there is to say about an output, with a feature `outside` its range or not.
+    #[inline]
+    pub fn flags(&self, outside: bool, overflow: bool) -> Flags {
+        Flags {
+            out_of_range: self.noticed & (ChannelFlags::BELOW | ChannelFlags::ABOVE) != 0,
+            window_out_of_range: self.range_left > 0 || outside,
+            held: self.noticed & ChannelFlags::HELD != 0,
+            window_held: self.held_left > 0,
+            overflow,
         }
     }
 
@@ -109,23 +165,7 @@ impl<const INPUTS: usize, const HISTORY: usize, const SCRATCH: usize> State<INPU
             history: [0.0; HISTORY],
             scratch: [0.0; SCRATCH],
             channels: [ChannelFlags::NONE; INPUTS],
-            progress: Progress {
-                checksum: 0,
-                sections: 0,
-                inputs: 0,
-                memory: 0,
-                outputs: 0,
-                signals: 0,
-                slot: 0,
-                taken: 0,
-                settled: 0,
-                range_left: 0,
-                held_left: 0,
-                noticed: 0,
-                // Until there is a model; unlike `None` these are zeros.
-                range: Some(RangePolicy::Pass),
-                non_finite: Some(NonFinitePolicy::Hold),
-            },
+            progress: Progress::NONE,
         }
     }
 
@@ -136,7 +176,7 @@ impl<const INPUTS: usize, const HISTORY: usize, const SCRATCH: usize> State<INPU
     /// it was.
     pub fn init(&mut self, model: &Model<'_>) -> Result<(), CapacityError> {
         Self::check(model)?;
-        self.progress = Progress::new(model);
+        self.progress = Progress::new(model, model.stage.signals);
         Ok(())
     }
 
@@ -166,7 +206,7 @@ impl<const INPUTS: usize, const HISTORY: usize, const SCRATCH: usize> State<INPU
 
     /// Forgets the history: the next samples warm up again. Policies stay.
     pub fn reset(&mut self) {
-        self.progress = Progress { slot: 0, taken: 0, range_left: 0, held_left: 0, ..self.progress };
+        self.progress.restart();
     }
 
     /// Takes `samples`, oldest first, p values each, into the history without computing outputs: the state is
@@ -195,20 +235,10 @@ impl<const INPUTS: usize, const HISTORY: usize, const SCRATCH: usize> State<INPU
     /// # Errors
     /// [`SwapError`] when p, l or M differ or the capacities do not suffice; then the old model goes on.
     pub fn swap(&mut self, model: &Model<'_>) -> Result<Swap, SwapError> {
-        let shape = model.shape();
-        for (what, state, model) in [
-            ("inputs", self.progress.inputs, shape.inputs),
-            ("outputs", self.progress.outputs, shape.outputs),
-            ("samples of memory", self.progress.memory, shape.memory),
-        ] {
-            if state != model {
-                return Err(SwapError::Shape { what, state, model });
-            }
-        }
+        same_shape(&self.progress, model)?;
         Self::check(model).map_err(SwapError::Capacity)?;
         if self.progress.sections != model.sections() || self.progress.signals != model.stage.signals {
-            let Progress { range, non_finite, .. } = self.progress;
-            self.progress = Progress { range, non_finite, ..Progress::new(model) };
+            self.progress = self.progress.renewed(model, model.stage.signals);
             return Ok(Swap::Restarted);
         }
         sample::restandardise(model, &mut self.parts());
@@ -237,8 +267,24 @@ impl<const INPUTS: usize, const HISTORY: usize, const SCRATCH: usize> State<INPU
     }
 }
 
+/// Whether a model may take over by its shape.
+#[inline]
+pub(crate) fn same_shape(progress: &Progress, model: &Facts<'_>) -> Result<(), SwapError> {
+    let shape = model.shape();
+    for (what, state, model) in [
+        ("inputs", progress.inputs, shape.inputs),
+        ("outputs", progress.outputs, shape.outputs),
+        ("samples of memory", progress.memory, shape.memory),
+    ] {
+        if state != model {
+            return Err(SwapError::Shape { what, state, model });
+        }
+    }
+    Ok(())
+}
+
 /// Whether a state of these capacities has room for a model that `needs` those.
-fn suffices(room: Capacities, needs: Capacities) -> Result<(), CapacityError> {
+pub(crate) fn suffices(room: Capacities, needs: Capacities) -> Result<(), CapacityError> {
     for (capacity, found, needed) in [
         ("INPUTS", room.inputs, needs.inputs),
         ("HISTORY", room.history, needs.history),

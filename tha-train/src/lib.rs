@@ -68,6 +68,8 @@ pub mod output;
 pub mod plan;
 mod progress;
 #[doc(hidden)]
+pub mod quantize;
+#[doc(hidden)]
 pub mod reference;
 #[doc(hidden)]
 pub mod report;
@@ -88,6 +90,7 @@ pub use metrics::{Metrics, OutputMetrics};
 pub use model::{Interval, Model, ModelError, OutOfRange};
 pub use plan::{HeadDone, Merged, Plan};
 pub use progress::{Event, Progress, Silent};
+pub use quantize::{QuantizeParams, Quantized, quantize};
 pub use report::{Report, html};
 pub use solve::{Decay, Ridge, SolveError, Solver, Step};
 pub use stage::{Basis, StageError};

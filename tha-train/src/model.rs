@@ -7,6 +7,7 @@ use crate::data::{Columns, Dataset};
 use crate::host::refusal;
 use crate::metrics::Metrics;
 use crate::network::{Core, Network};
+use crate::quantize::Integers;
 use crate::reference::{Real, Reference, used};
 use crate::stage::{InputMap, OutputMap, Scaling};
 use nalgebra::{DMatrix, DVectorView};
@@ -35,6 +36,17 @@ pub enum ModelError {
         path: String,
         /// What the decoder found.
         reason: ParseError,
+    },
+    /// A model of integers cannot be made of one of integers.
+    #[error("the model holds 16-bit integers already; quantize the f32 model it was made from")]
+    Integers,
+    /// Counts are given for an input that the model does not have.
+    #[error(
+        "`counts` names the input '{name}', which the model does not have; inspect the model for its inputs"
+    )]
+    Counts {
+        /// The name.
+        name: String,
     },
     /// The model does not fit the file format.
     #[error("the model does not fit a file: {0}")]
@@ -65,6 +77,8 @@ pub enum ModelError {
 pub struct Model {
     spec: ModelSpec,
     trains: Vec<Network>,
+    /// The file, where its numbers are integers: then `spec` is what they mean, and predictions are those of the device.
+    integers: Option<Integers>,
 }
 
 /// Rows that are predicted together: their lag windows fit a cache. Wide windows come in fewer rows, of so many entries in all.
@@ -92,7 +106,7 @@ impl Model {
             };
             Network { cores: head.cores.iter().map(widen).collect() }
         };
-        Self { trains: spec.heads.iter().map(train).collect(), spec }
+        Self { trains: spec.heads.iter().map(train).collect(), spec, integers: None }
     }
 
     /// Reads a `.tha` file.
@@ -100,14 +114,31 @@ impl Model {
         let name = path.display().to_string();
         let bytes = std::fs::read(path)
             .map_err(|error| ModelError::Unreadable { path: name.clone(), reason: refusal(&error) })?;
-        let spec =
-            ModelSpec::from_bytes(&bytes).map_err(|reason| ModelError::Refused { path: name, reason })?;
-        Ok(Self::new(spec))
+        Self::read_bytes(&bytes).map_err(|reason| ModelError::Refused { path: name, reason })
+    }
+
+    /// The model in the bytes of a `.tha` file.
+    pub fn read_bytes(bytes: &[u8]) -> Result<Self, ParseError> {
+        match ModelSpec::from_bytes(bytes) {
+            Err(ParseError::Numbers { found: 1 }) => {
+                let integers = Integers::new(bytes)?;
+                Ok(Self { integers: Some(integers), ..Self::new(ModelSpec::from_integers(bytes)?) })
+            }
+            spec => Ok(Self::new(spec?)),
+        }
+    }
+
+    /// The file of integers, where it is one.
+    pub fn integers(&self) -> Option<&Integers> {
+        self.integers.as_ref()
     }
 
     /// The bytes of the `.tha` file.
     pub fn to_bytes(&self) -> Result<Vec<u8>, ModelError> {
-        Ok(self.spec.to_bytes()?)
+        match &self.integers {
+            Some(integers) => Ok(integers.bytes().to_vec()),
+            None => Ok(self.spec.to_bytes()?),
+        }
     }
 
     /// The contents of the file.
@@ -173,6 +204,9 @@ impl Model {
     /// Predicts the outputs at the given rows, physical units, N x l. The data must have been read with
     /// [`Model::columns`], the rows must increase, and the model must have settled on the rows of their record before them.
     pub fn predict(&self, data: &Dataset, rows: &[usize]) -> DMatrix<f64> {
+        if let Some(integers) = &self.integers {
+            return integers.outputs(data, rows).y;
+        }
         let mut prediction = DMatrix::zeros(rows.len(), self.spec.outputs.len());
         let widest = self.spec.heads.iter().map(|head| head.cores[0].q).max().unwrap_or(1);
         let size = (ENTRIES / widest.max(self.spec.stage.features.len())).clamp(1, BLOCK);
@@ -240,6 +274,16 @@ impl Model {
             }
         }
         x
+    }
+
+    /// x of every head at some rows.
+    pub(crate) fn features_of_heads(&self, data: &Dataset, rows: &[usize]) -> Vec<DMatrix<f64>> {
+        let features = Stream::new(&self.spec, data).features(rows);
+        let x = |head: &Head| match self.spec.stage.features.as_slice() {
+            [] => self.windows(data, &head.inputs, rows),
+            _ => self.rows(head, &features),
+        };
+        self.spec.heads.iter().map(x).collect()
     }
 
     /// x at some rows with the columns of all features that the file lists, in its order.
@@ -398,7 +442,7 @@ impl Frame<'_> {
     /// The same before rounding: how good the fit is, not what the file loses.
     pub(crate) fn unrounded(&self, heads: &[HeadPart<'_>]) -> Model {
         let trains: Vec<Network> = heads.iter().map(HeadPart::network).collect();
-        Model { spec: self.spec(heads, &trains), trains }
+        Model { spec: self.spec(heads, &trains), trains, integers: None }
     }
 
     fn spec(&self, heads: &[HeadPart<'_>], trains: &[Network]) -> ModelSpec {

@@ -77,6 +77,13 @@ pub enum BuildError {
     },
     /// The policy `extend` needs a linear part.
     NothingToExtend,
+    /// In integers a quantity has no room, or too little of it: its values are too far apart.
+    Unit {
+        /// Which one.
+        what: &'static str,
+        /// Its index.
+        index: usize,
+    },
     /// A name contains a line feed, which separates names in the file.
     Name(String),
     /// What the reader would say of the result.
@@ -116,6 +123,10 @@ impl Display for BuildError {
             Self::NothingToExtend => {
                 write!(f, "the range policy is `extend`, and there is no linear part to go on with")
             }
+            Self::Unit { what, index } => write!(
+                f,
+                "{what} {index} does not fit 16-bit integers: its values are too far apart, or too close to each other for its counts; keep f32"
+            ),
             Self::Name(name) => write!(f, "the channel name {name:?} contains a line feed"),
             Self::Refused(error) => error.fmt(f),
         }

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use crate::description::MILLION;
-use crate::model::Model;
+use crate::facts::Facts;
 
 /// Around every output an interval that holds the measured one with a given probability, the coverage C.
 ///
@@ -59,7 +59,7 @@ impl Interval {
     }
 
     /// Of a file.
-    pub(super) fn read(model: &Model<'_>) -> Option<Self> {
+    pub(super) fn read(model: &Facts<'_>) -> Option<Self> {
         let millionths = model.millionths();
         (millionths > 0).then(|| Self { millionths, half_widths: model.half_widths().into() })
     }

@@ -11,6 +11,7 @@ mod error;
 mod interval;
 mod read;
 mod stage;
+mod units;
 mod write;
 
 use alloc::{string::String, vec, vec::Vec};
@@ -19,6 +20,7 @@ use core::ops::Range;
 pub use error::BuildError;
 pub use interval::Interval;
 pub use stage::{Feature, Filter, Resonator, Section, Signal, Source, Stage};
+pub use units::Units;
 
 use crate::format::{NonFinitePolicy, RangePolicy};
 

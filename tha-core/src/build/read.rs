@@ -1,5 +1,7 @@
 //! From a file, of any format, to its [`ModelSpec`].
 
+mod integer;
+
 use alloc::{string::ToString, vec, vec::Vec};
 
 use super::{
@@ -7,9 +9,10 @@ use super::{
     Section, Signal, Source, Stage,
 };
 use crate::error::ParseError;
+use crate::facts::{Facts, OutputScaling};
 use crate::head::HeadView;
-use crate::model::{InputScaling, Model, OutputScaling};
-use crate::stage::{FeatureRecord, Run};
+use crate::model::{InputScaling, Model};
+use crate::stage::{FeatureRecord, Run, Stage as Tables};
 
 impl ModelSpec {
     /// The model in a `.tha` file, at any address.
@@ -17,18 +20,29 @@ impl ModelSpec {
     /// # Errors
     /// [`ParseError`] as from [`Model::parse`], and for names and provenance that the device does not look at.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ParseError> {
-        parse_copy(bytes, |model| {
-            let shape = model.shape();
-            model.try_about()?.check(shape.inputs, shape.outputs)?;
-            Ok(Self::from_model(model))
-        })?
+        parse_copy(bytes, |bytes| {
+            let model = Model::parse(bytes)?;
+            model.check_about()?;
+            Ok(Self::from_model(&model))
+        })
     }
 
     /// The owned copy of a parsed model.
     #[must_use]
     pub fn from_model(model: &Model<'_>) -> Self {
+        let stage = Stage::read(&model.stage, model);
+        Self::from_facts(model, model.inputs(), stage, model.heads().map(|view| Head::read(&view)).collect())
+    }
+
+    /// A model that says this of itself.
+    pub(super) fn from_facts(
+        model: &Facts<'_>,
+        inputs: &[InputScaling],
+        stage: Stage,
+        heads: Vec<Head>,
+    ) -> Self {
         let mut names = model.input_names();
-        let input = model.inputs().iter().map(|scaling| {
+        let input = inputs.iter().map(|scaling| {
             let InputScaling { offset, gain, low, high } = *scaling;
             InputChannel { name: names.next().unwrap_or_default().into(), offset, gain, low, high }
         });
@@ -43,11 +57,11 @@ impl ModelSpec {
             inputs,
             outputs: output.collect(),
             memory: model.shape().memory,
-            stage: Stage::read(model),
+            stage,
             range: model.range_policy(),
             non_finite: model.non_finite_policy(),
             interval: Interval::read(model),
-            heads: model.heads().map(|view| Head::read(&view)).collect(),
+            heads,
             provenance: Provenance {
                 tool: provenance.tool.to_string(),
                 seed: provenance.seed,
@@ -59,8 +73,8 @@ impl ModelSpec {
 }
 
 impl Stage {
-    fn read(model: &Model<'_>) -> Self {
-        let (stage, shape) = (&model.stage, model.shape());
+    pub(super) fn read(stage: &Tables<'_>, model: &Facts<'_>) -> Self {
+        let shape = model.shape();
         let window = shape.inputs * shape.memory;
         let mut sections: Vec<Section> = Vec::new();
         // First section, first value and run of every run so far.
@@ -140,11 +154,14 @@ impl Head {
     }
 }
 
-/// Parses a copy of `bytes` at an aligned address.
-pub(super) fn parse_copy<T>(bytes: &[u8], with: impl FnOnce(&Model<'_>) -> T) -> Result<T, ParseError> {
+/// A copy of `bytes` at an aligned address.
+pub(super) fn parse_copy<T>(
+    bytes: &[u8],
+    parse: impl FnOnce(&[u8]) -> Result<T, ParseError>,
+) -> Result<T, ParseError> {
     let mut words = vec![0u32; bytes.len().div_ceil(4)];
     let aligned: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
     let aligned = aligned.get_mut(..bytes.len()).unwrap_or_default();
     aligned.copy_from_slice(bytes);
-    Model::parse(aligned).map(|model| with(&model))
+    parse(aligned)
 }

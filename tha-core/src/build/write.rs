@@ -1,19 +1,35 @@
 //! From a [`ModelSpec`] to the bytes of its file.
 
+mod integer;
 mod stage;
 
 use alloc::{string::String, vec, vec::Vec};
 
 use super::read::parse_copy;
-use super::{BuildError, Head, Interval, ModelSpec};
+use super::{BuildError, Head, Interval, ModelSpec, OutputChannel};
 use crate::description::{About, Description};
 use crate::error::ParseError;
+use crate::facts::Shape;
 use crate::format::{Capacities, HEADER_LEN, MAGIC, RangePolicy};
 use crate::head::{Layout, count_sums};
 use crate::kernel;
-use crate::model::Shape;
+use crate::model::Model;
 use crate::parse::Needs;
 use crate::stage::{FeatureRecord, Run, Stage};
+
+/// What all kinds of numbers share.
+struct Tables {
+    shape: Shape,
+    /// Features that are not mapped.
+    plain: usize,
+    runs: Vec<Run>,
+    records: Vec<FeatureRecord>,
+    description: Description,
+}
+
+fn overflow() -> BuildError {
+    BuildError::Refused(ParseError::SizeOverflow)
+}
 
 impl ModelSpec {
     /// The `.tha` file of this model.
@@ -22,66 +38,14 @@ impl ModelSpec {
     /// [`BuildError`] when the parts do not fit together. The result has been through [`Model::parse`](crate::Model::parse), so
     /// a file that is written can be read.
     pub fn to_bytes(&self) -> Result<Vec<u8>, BuildError> {
-        let overflow = || BuildError::Refused(ParseError::SizeOverflow);
-        let shape = Shape {
-            inputs: self.inputs.len(),
-            outputs: self.outputs.len(),
-            memory: self.memory,
-            degree: self.degree(),
-            heads: self.heads.len(),
-        };
-        let (features, plain) = (self.stage.features.len(), self.stage.plain()?);
-        if self.range == RangePolicy::Extend && self.stage.linear.is_empty() {
-            return Err(BuildError::NothingToExtend);
-        }
-        let expected = features.saturating_mul(shape.outputs);
-        if !self.stage.linear.is_empty() && self.stage.linear.len() != expected {
-            return Err(BuildError::Linear { found: self.stage.linear.len(), expected });
-        }
-        let window = shape.inputs.checked_mul(shape.memory).ok_or_else(overflow)?;
-        let (runs, places) = self.stage.runs(shape.inputs, window)?;
-        let records = self.stage.records(shape, window, &places)?;
+        let Tables { shape, plain, runs, records, description } = self.tables(Description::F32)?;
         let mapped = self.stage.features.get(plain..).unwrap_or_default();
-        let limit = usize::from(u16::MAX);
-        let size =
-            |what, found: usize| u16::try_from(found).map_err(|_| BuildError::Size { what, found, limit });
-        let samples = |found: usize| {
-            u32::try_from(found).map_err(|_| BuildError::Size {
-                what: "samples",
-                found,
-                limit: u32::MAX as usize,
-            })
-        };
-        let description = Description {
-            inputs: fit::<u16>("inputs", shape.inputs, limit)?.into(),
-            outputs: fit::<u16>("outputs", shape.outputs, limit)?.into(),
-            memory: fit::<u16>("samples of memory", shape.memory, limit)?.into(),
-            heads: fit::<u16>("heads", shape.heads, limit)?.into(),
-            numbers: 0,
-            degree: 0,
-            range: self.range as u32,
-            non_finite: self.non_finite as u32,
-            runs: size("runs of sections", runs.len())?.into(),
-            features: size("features", features)?.into(),
-            mapped: size("features", mapped.len())?.into(),
-            linear: (!self.stage.linear.is_empty()).into(),
-            settled: samples(self.stage.settled)?,
-            felt: samples(self.stage.felt)?,
-            coverage: self.interval.as_ref().map_or(0, Interval::millionths),
-        };
-
         let mut block = Vec::new();
         for channel in &self.inputs {
             block.extend([channel.offset, channel.gain, channel.low, channel.high].map(f32::to_bits));
         }
-        for channel in &self.outputs {
-            block.extend([channel.offset, channel.scale, channel.residual].map(f32::to_bits));
-        }
-        let half_widths = self.interval.as_ref().map_or(&[][..], Interval::half_widths);
-        if self.interval.is_some() && half_widths.len() != shape.outputs {
-            return Err(BuildError::Interval { found: half_widths.len(), outputs: shape.outputs });
-        }
-        block.extend(half_widths.iter().map(|width| width.to_bits()));
+        block.extend(self.output_words());
+        block.extend(self.half_widths()?.iter().map(|width| width.to_bits()));
         block.extend(bytemuck::cast_slice::<Run, u32>(&runs));
         block.extend(bytemuck::cast_slice::<FeatureRecord, u32>(&records));
         for feature in mapped {
@@ -102,12 +66,86 @@ impl ModelSpec {
             ..Stage::default()
         };
         let capacities = needs.capacities(&shape, &tables, Layout::Two).ok_or_else(overflow)?;
+        let bytes = self.assemble(&description, &block, &capacities)?;
+        parse_copy(&bytes, |bytes| Model::parse(bytes).map(|_| ())).map_err(BuildError::Refused)?;
+        Ok(bytes)
+    }
+
+    /// What comes before the block, and the tables of the stage, after the checks that all kinds of numbers share.
+    fn tables(&self, numbers: u32) -> Result<Tables, BuildError> {
+        let shape = Shape {
+            inputs: self.inputs.len(),
+            outputs: self.outputs.len(),
+            memory: self.memory,
+            degree: self.degree(),
+            heads: self.heads.len(),
+        };
+        let (features, plain) = (self.stage.features.len(), self.stage.plain()?);
+        if self.range == RangePolicy::Extend && self.stage.linear.is_empty() {
+            return Err(BuildError::NothingToExtend);
+        }
+        let expected = features.saturating_mul(shape.outputs);
+        if !self.stage.linear.is_empty() && self.stage.linear.len() != expected {
+            return Err(BuildError::Linear { found: self.stage.linear.len(), expected });
+        }
+        let window = shape.inputs.checked_mul(shape.memory).ok_or_else(overflow)?;
+        let (runs, places) = self.stage.runs(shape.inputs, window)?;
+        let records = self.stage.records(shape, window, &places)?;
+        let limit = usize::from(u16::MAX);
+        let size =
+            |what, found: usize| u16::try_from(found).map_err(|_| BuildError::Size { what, found, limit });
+        let samples = |found: usize| {
+            u32::try_from(found).map_err(|_| BuildError::Size {
+                what: "samples",
+                found,
+                limit: u32::MAX as usize,
+            })
+        };
+        let description = Description {
+            inputs: fit::<u16>("inputs", shape.inputs, limit)?.into(),
+            outputs: fit::<u16>("outputs", shape.outputs, limit)?.into(),
+            memory: fit::<u16>("samples of memory", shape.memory, limit)?.into(),
+            heads: fit::<u16>("heads", shape.heads, limit)?.into(),
+            numbers,
+            degree: 0,
+            range: self.range as u32,
+            non_finite: self.non_finite as u32,
+            runs: size("runs of sections", runs.len())?.into(),
+            features: size("features", features)?.into(),
+            mapped: size("features", features - plain)?.into(),
+            linear: (!self.stage.linear.is_empty()).into(),
+            settled: samples(self.stage.settled)?,
+            felt: samples(self.stage.felt)?,
+            coverage: self.interval.as_ref().map_or(0, Interval::millionths),
+        };
+        Ok(Tables { shape, plain, runs, records, description })
+    }
+
+    fn output_words(&self) -> impl Iterator<Item = u32> {
+        let words =
+            |channel: &OutputChannel| [channel.offset, channel.scale, channel.residual].map(f32::to_bits);
+        self.outputs.iter().flat_map(words)
+    }
+
+    fn half_widths(&self) -> Result<&[f32], BuildError> {
+        let widths = self.interval.as_ref().map_or(&[][..], Interval::half_widths);
+        match self.interval.is_some() && widths.len() != self.outputs.len() {
+            true => Err(BuildError::Interval { found: widths.len(), outputs: self.outputs.len() }),
+            false => Ok(widths),
+        }
+    }
+
+    /// The whole file.
+    fn assemble(
+        &self,
+        description: &Description,
+        block: &[u32],
+        capacities: &Capacities,
+    ) -> Result<Vec<u8>, BuildError> {
         let (format, fields) = description.fields();
         // One after the other, without a length in front.
         let fields: Result<Vec<_>, _> = fields.map(|field| encode(&field)).collect();
-        let bytes = assemble(format, &fields?.concat(), &block, &self.about()?, &capacities)?;
-        parse_copy(&bytes, |_| ()).map_err(BuildError::Refused)?;
-        Ok(bytes)
+        assemble(format, &fields?.concat(), block, &self.about()?, capacities)
     }
 
     /// What only a host reads.
@@ -132,7 +170,6 @@ impl ModelSpec {
         needs: &mut Needs,
         block: &mut Vec<u32>,
     ) -> Result<(), BuildError> {
-        let overflow = || BuildError::Refused(ParseError::SizeOverflow);
         let all = &self.stage.features;
         let (q, gathered) = if all.is_empty() {
             let q = head.inputs.len().checked_mul(self.memory).and_then(|n| n.checked_add(1));

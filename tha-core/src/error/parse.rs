@@ -70,10 +70,17 @@ pub enum ParseError {
         /// Bytes left over.
         extra: usize,
     },
-    /// The kind of numbers in the block is not known.
+    /// The numbers in the block are of another kind: 0 is f32, 1 is i16.
     Numbers {
         /// In the file.
         found: u32,
+    },
+    /// A sum of an integer model could overflow. The heads are counted from 0; behind the last one stands the sum of them all, by output.
+    Overflow {
+        /// Head index.
+        head: usize,
+        /// Which of its sums.
+        sum: usize,
     },
     /// A run of sections has an unknown kind, a source that is not there before it, or a pole outside the unit circle.
     Section {

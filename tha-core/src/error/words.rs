@@ -50,10 +50,25 @@ impl Display for ParseError {
             Self::MetadataTrailing { extra } => {
                 write!(f, "{extra} bytes follow the description; the writer is at fault")
             }
-            Self::Numbers { found } => {
+            Self::Numbers { found: 0 } => {
                 write!(
                     f,
-                    "numbers of kind {found} are not known here; update tha-core or export the model as f32"
+                    "the model holds f32 numbers; read it with Model, or make integers of it by tha-train quantize"
+                )
+            }
+            Self::Numbers { found: 1 } => {
+                write!(
+                    f,
+                    "the model holds 16-bit integers; read it with integer::Model, or use the f32 model it was made from"
+                )
+            }
+            Self::Numbers { found } => {
+                write!(f, "numbers of kind {found} are not known here; update tha-core")
+            }
+            Self::Overflow { head, sum } => {
+                write!(
+                    f,
+                    "sum {sum} of head {head} could overflow 32 bits; the writer is at fault, quantize the model again"
                 )
             }
             Self::Section { run } => {

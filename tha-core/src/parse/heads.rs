@@ -2,9 +2,9 @@
 
 use super::Cursor;
 use crate::error::ParseError;
+use crate::facts::Shape;
 use crate::format::Capacities;
 use crate::head::{Layout, count_sums};
-use crate::model::Shape;
 use crate::stage::Stage;
 
 /// The largest sizes over all heads, from which the capacities follow.
@@ -94,7 +94,7 @@ fn check_head(
         }
     }
     let inputs = block.take(size)?;
-    increasing(inputs, head)?;
+    increasing(inputs.iter().copied(), head)?;
     if let Some(&input) = inputs.iter().find(|&&input| input as usize >= shape.inputs) {
         return Err(ParseError::SubsetRange { head, input: input as usize, inputs: shape.inputs });
     }
@@ -103,7 +103,7 @@ fn check_head(
     if let Layout::Two = layout {
         block.floats(outputs, "head", head)?;
         let features = block.take(used)?;
-        increasing(features, head)?;
+        increasing(features.iter().copied(), head)?;
         if stage.features.is_empty() != features.is_empty() {
             return Err(ParseError::HeadFeature { head, feature: 0 });
         }
@@ -137,9 +137,12 @@ fn check_head(
 }
 
 #[inline]
-fn increasing(indices: &[u32], head: usize) -> Result<(), ParseError> {
-    let later = indices.get(1..).unwrap_or_default();
-    match indices.iter().zip(later).position(|(a, b)| a >= b) {
+pub(crate) fn increasing(
+    mut indices: impl Iterator<Item = u32> + Clone,
+    head: usize,
+) -> Result<(), ParseError> {
+    let mut later = indices.clone().skip(1);
+    match indices.by_ref().zip(&mut later).position(|(a, b)| a >= b) {
         Some(position) => Err(ParseError::SubsetOrder { head, position: position + 1 }),
         None => Ok(()),
     }

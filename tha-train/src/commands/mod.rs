@@ -12,6 +12,7 @@ mod fit;
 mod fit_report;
 mod inspect;
 mod predict;
+mod quantize;
 mod shell;
 mod subsets;
 mod synth;
@@ -53,6 +54,7 @@ enum Command {
     Analyze(analyze::Args),
     Inspect(inspect::Args),
     Export(export::Args),
+    Quantize(quantize::Args),
     Synth(synth::Args),
     Demo(demo::Args),
     #[command(after_help = "Example:\n  tha-train completions zsh > ~/.zfunc/_tha-train")]
@@ -99,6 +101,7 @@ fn run(command: Command) -> Result<(), CliError> {
         Command::Analyze(args) => analyze::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Export(args) => export::run(&args),
+        Command::Quantize(args) => quantize::run(&args),
         Command::Synth(args) => synth::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Completions(args) => {

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::super::{BuildError, Feature, Filter, Resonator, Signal, Source, Stage};
-use crate::model::Shape;
+use crate::facts::Shape;
 use crate::stage::{FeatureRecord, Run};
 
 /// Where a section stands: the position of its first row, and how long the rows are.

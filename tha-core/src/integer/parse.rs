@@ -1,0 +1,362 @@
+//! The checks of an integer model, with the proof that no sum can overflow: all of them made once, by [`Model::parse`](super::Model::parse).
+//! `inline`, so that it is compiled with the firmware and its optimisation level, for size.
+
+use super::head::{Head, Heads, cast, shorts};
+use super::kernel::halves;
+use super::model::{InputCounts, Unit};
+use super::stage::{FeatureRecord, Node, Run, Stage};
+use super::{ALPHA, LIMIT};
+use crate::description::Description;
+use crate::error::ParseError;
+use crate::facts::Shape;
+use crate::format::Capacities;
+use crate::head::count_sums;
+use crate::parse::{Cursor, increasing};
+
+/// The first size that a sum must not reach.
+const TOO_LARGE: u64 = 1 << 31;
+
+/// The largest sizes over all heads, from which the capacities follow.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Needs {
+    /// Features of the largest head.
+    pub gather: usize,
+    /// Mapped features of the head that has most.
+    pub mapped: usize,
+    /// Sums of the largest head, an even number.
+    pub sums: usize,
+}
+
+impl Needs {
+    /// Capacities of a model, in words of 32 bits. History is [counts, M p | window, 2 M p | signals], the first two of 16 bits; scratch is
+    /// [y | sums | gathered | rows | features | cells | beyond], all but the first two of 16 bits, each beginning at a word.
+    #[inline]
+    pub(super) fn capacities(&self, shape: &Shape, stage: &Stage<'_>) -> Option<Capacities> {
+        let features = stage.features.len();
+        let beyond = if stage.linear.is_empty() { 0 } else { features };
+        self.sized(shape, stage.signals, features, stage.counts.len(), beyond)
+    }
+
+    /// The same with the sizes of the stage.
+    #[inline]
+    pub fn sized(
+        &self,
+        shape: &Shape,
+        signals: usize,
+        features: usize,
+        mapped: usize,
+        beyond: usize,
+    ) -> Option<Capacities> {
+        let window = shape.inputs.checked_mul(shape.memory)?;
+        let history = window.div_ceil(2).checked_add(window)?.checked_add(signals)?;
+        let shorts = [self.gather, self.mapped, features, mapped, beyond];
+        let words = shape.outputs.checked_add(self.sums)?;
+        let scratch = shorts.iter().try_fold(words, |sum, size| sum.checked_add(size.div_ceil(2)))?;
+        Some(Capacities { inputs: shape.inputs, history, scratch })
+    }
+}
+
+#[inline]
+pub(super) fn check_scaling(inputs: &[InputCounts], units: &[Unit]) -> Result<(), ParseError> {
+    for (channel, input) in inputs.iter().enumerate() {
+        let InputCounts { zero, rate, offset, gain, shift, low, high } = *input;
+        let largest = (u64::from(gain.unsigned_abs()) << 15) + u64::from(offset.unsigned_abs());
+        let counts = zero.is_finite() && rate.is_finite() && rate > 0.0 && low <= high;
+        if !counts || gain <= 0 || shift > 30 || largest >= TOO_LARGE {
+            return Err(ParseError::Scaling { what: "input", channel });
+        }
+    }
+    let odd = |unit: &Unit| !(unit.unit.is_finite() && unit.unit > 0.0 && unit.bound >= 0.0);
+    match units.iter().position(odd) {
+        Some(channel) => Err(ParseError::Scaling { what: "output", channel }),
+        None => Ok(()),
+    }
+}
+
+/// The tables of the stage.
+#[inline]
+pub(super) fn stage<'a>(
+    block: &mut Cursor<'a>,
+    description: &Description,
+    shape: &Shape,
+    bits: u32,
+) -> Result<Stage<'a>, ParseError> {
+    let [runs, features, mapped] =
+        [description.runs, description.features, description.mapped].map(|size| size as usize);
+    let linear = description.linear > 0;
+    if mapped > features || (features == 0 && (runs > 0 || linear)) {
+        return Err(ParseError::Feature { feature: features });
+    }
+    let mut stage = Stage { runs: block.table::<_, 12>(runs)?, ..Stage::default() };
+    let window = shape.inputs.checked_mul(shape.memory).ok_or(ParseError::SizeOverflow)?;
+    for (index, run) in stage.runs.iter().enumerate() {
+        check_run(run, &stage, index, window, shape.inputs).ok_or(ParseError::Section { run: index })?;
+        let values = run.rows().checked_mul(run.count as usize);
+        let sum = values.and_then(|values| values.checked_add(stage.signals));
+        stage.signals = sum.filter(|&sum| sum < 1 << 28).ok_or(ParseError::SizeOverflow)?;
+    }
+    stage.features = block.table::<FeatureRecord, 3>(features)?;
+    let most = [1i32 << bits, LIMIT];
+    for (feature, record) in stage.features.iter().enumerate() {
+        let FeatureRecord { plus, minus, gain, shift, low, high } = *record;
+        let input = stage.input_of(plus.into(), window, shape.inputs);
+        let one_input =
+            minus == FeatureRecord::NONE || stage.input_of(minus.into(), window, shape.inputs) == input;
+        let most = most[usize::from(feature >= features - mapped)];
+        let inside = low <= high && i32::from(low) >= -most && i32::from(high) <= most;
+        if input.is_none() || !one_input || !inside || gain <= 0 || shift > 47 {
+            return Err(ParseError::Feature { feature });
+        }
+    }
+    stage.counts = block.take(mapped)?;
+    let mut nodes = 0usize;
+    for &count in stage.counts {
+        nodes = nodes.checked_add(count as usize).ok_or(ParseError::SizeOverflow)?;
+    }
+    stage.nodes = block.table::<Node, 1>(nodes)?;
+    let mut rest = stage.nodes;
+    for (map, &count) in stage.counts.iter().enumerate() {
+        let (own, later) = rest.split_at_checked(count as usize).ok_or(ParseError::SizeOverflow)?;
+        let grows = own.iter().zip(own.get(1..).unwrap_or_default()).all(|(a, b)| a.at < b.at);
+        if count < 2 || !grows {
+            return Err(ParseError::Nodes { feature: stage.plain() + map });
+        }
+        rest = later;
+    }
+    if linear {
+        let size = features.checked_mul(shape.outputs).ok_or(ParseError::SizeOverflow)?;
+        stage.linear_shifts = block.take(shape.outputs)?;
+        stage.linear = shorts(block.take(size.div_ceil(2))?, size).map_or(&[], |(linear, _)| linear);
+    }
+    Ok(stage)
+}
+
+/// Coefficients whose sums of products of 64 bits cannot overflow, and sources that are there before.
+#[inline]
+fn check_run(run: &Run, stage: &Stage<'_>, index: usize, window: usize, inputs: usize) -> Option<()> {
+    let [alpha, rest @ ..] = run.coefficients;
+    let sound = match run.kind {
+        Run::AVERAGE => alpha > 0 && alpha <= 1 << ALPHA && rest == [0; 8] && u32::from(run.shift) == ALPHA,
+        // Signals are below 2^30 and coefficients at most 2^31 in size: three products are below 2^63.
+        Run::RESONATOR => run.shift <= 30,
+        _ => false,
+    };
+    let (source, count) = (run.source as usize, run.count as usize);
+    let end = source.checked_add(count)?;
+    let there = end <= inputs || stage.feeds(index, source.checked_sub(window)?, end.checked_sub(window)?);
+    (sound && there && count > 0).then_some(())
+}
+
+impl Stage<'_> {
+    /// Whether the values from `start` to `end` lie in the one row of an earlier run that feeds other sections, the last.
+    #[inline]
+    fn feeds(&self, index: usize, start: usize, end: usize) -> bool {
+        let mut first = 0;
+        self.runs.iter().take(index).any(|run| {
+            first += run.values();
+            first - run.count as usize <= start && end <= first
+        })
+    }
+
+    /// The input that the signal at a position comes from, if a feature may use it.
+    #[inline(never)]
+    pub(super) fn input_of(&self, position: usize, window: usize, inputs: usize) -> Option<usize> {
+        let (mut position, mut inner) = (position, false);
+        while let Some(value) = position.checked_sub(window) {
+            let (mut first, mut found) = (0, None);
+            for run in self.runs {
+                let (own, count) = (value.wrapping_sub(first), run.count as usize);
+                if value >= first && own < run.values() {
+                    let row = own / count.max(1);
+                    // Features see the outputs of resonators, not their insides.
+                    let seen = inner || run.kind == Run::AVERAGE || row == 2 || row == 3;
+                    found = seen.then_some(run.source as usize + own % count.max(1));
+                }
+                first += run.values();
+            }
+            position = found?;
+            inner = true;
+        }
+        position.checked_rem(inputs)
+    }
+}
+
+/// Checks head after head, up to the end of the block, and notes the highest degree.
+#[inline]
+pub(super) fn heads(
+    block: &mut Cursor<'_>,
+    shape: &mut Shape,
+    stage: &Stage<'_>,
+    bits: u32,
+) -> Result<Needs, ParseError> {
+    let mut needs = Needs::default();
+    for head in 0..shape.heads {
+        let own = check_head(block, head, shape, stage, &mut needs)?;
+        check_sums(&own, stage, bits).map_err(|sum| ParseError::Overflow { head, sum })?;
+    }
+    if !block.rest().is_empty() {
+        return Err(ParseError::BlockTooLong { used: block.used, found: block.words.len() });
+    }
+    Ok(needs)
+}
+
+#[inline]
+fn check_head<'a>(
+    block: &mut Cursor<'a>,
+    head: usize,
+    shape: &mut Shape,
+    stage: &Stage<'_>,
+    needs: &mut Needs,
+) -> Result<Head<'a>, ParseError> {
+    let overflow = ParseError::SizeOverflow;
+    let whole = block.rest();
+    let mut next = || block.word();
+    let (size, first, outputs, degree) = (next()?, next()?, next()?, next()?);
+    let (used, stored_sums, stored_rows) = (next()?, next()?, next()?);
+    if size == 0 || size > shape.inputs {
+        return Err(ParseError::SubsetSize { head, found: size, inputs: shape.inputs });
+    }
+    if outputs == 0 || first.checked_add(outputs).is_none_or(|end| end > shape.outputs) {
+        return Err(ParseError::Served { head, outputs: shape.outputs });
+    }
+    if degree == 0 || degree > usize::from(u8::MAX) {
+        return Err(ParseError::Zero { what: "degree" });
+    }
+    shape.degree = shape.degree.max(degree);
+    let ranks = block.take(degree + 1)?;
+    if let Some(bond) = ranks.iter().position(|&rank| rank == 0) {
+        return Err(ParseError::RankZero { head, bond });
+    }
+    for (bond, expected) in [(0, outputs), (degree, 1)] {
+        let found = ranks.get(bond).map_or(0, |&rank| rank as usize);
+        if found != expected {
+            return Err(ParseError::RankChain { head, bond, expected, found });
+        }
+    }
+    let shifts: &[super::Shifts] = cast(block.take(degree)?);
+    if shifts.iter().any(|shifts| shifts.sum > 30 || shifts.product > 30) {
+        return Err(ParseError::Metadata);
+    }
+    let inputs: &[u16] = block.shorts(size)?;
+    increasing(inputs.iter().map(|&input| input.into()), head)?;
+    if let Some(&input) = inputs.iter().find(|&&input| usize::from(input) >= shape.inputs) {
+        return Err(ParseError::SubsetRange { head, input: input.into(), inputs: shape.inputs });
+    }
+    block.shorts::<i16>(outputs)?;
+    let features: &[u16] = block.shorts(used)?;
+    increasing(features.iter().map(|&feature| feature.into()), head)?;
+    if stage.features.is_empty() != features.is_empty() {
+        return Err(ParseError::HeadFeature { head, feature: 0 });
+    }
+    let mut rows = size.checked_mul(shape.memory).ok_or(overflow)?;
+    let mut gathered = rows;
+    if !features.is_empty() {
+        (rows, gathered) = (0, used);
+        let window = shape.inputs * shape.memory;
+        let mut mapped = 0;
+        for &feature in features {
+            let feature = usize::from(feature);
+            let record = stage.features.get(feature);
+            let input = record.and_then(|record| stage.input_of(record.plus.into(), window, shape.inputs));
+            if !input.is_some_and(|input| inputs.contains(&(input as u16))) {
+                return Err(ParseError::HeadFeature { head, feature });
+            }
+            let map = feature.checked_sub(stage.plain()).and_then(|map| stage.counts.get(map));
+            mapped += usize::from(map.is_some());
+            rows = rows.checked_add(map.map_or(1, |&count| count as usize)).ok_or(overflow)?;
+        }
+        needs.mapped = needs.mapped.max(mapped);
+    }
+    let sums = count_sums(ranks).ok_or(overflow)?;
+    // Rows are named by 16 bits.
+    if sums != stored_sums || rows != stored_rows || rows > usize::from(u16::MAX) {
+        return Err(ParseError::Sums { head, expected: sums, found: stored_sums });
+    }
+    let even = sums.checked_next_multiple_of(2).ok_or(overflow)?;
+    block.take(even)?;
+    block.take((even / 2).checked_mul(rows).ok_or(overflow)?)?;
+    needs.gather = needs.gather.max(gathered);
+    needs.sums = needs.sums.max(even);
+    Heads { rest: whole }.next().ok_or(overflow)
+}
+
+/// The proof for the sums of a head: with features of at most 2^bits in size and vectors of at most [`LIMIT`] no sum reaches 2^31.
+/// Else comes back the first one that could.
+#[inline]
+fn check_sums(head: &Head<'_>, stage: &Stage<'_>, bits: u32) -> Result<(), usize> {
+    let (mut sum, degree) = (0, head.shifts.len());
+    for k in (0..degree).rev() {
+        let (Some(&left), Some(&right)) = (head.ranks.get(k), head.ranks.get(k + 1)) else { return Err(sum) };
+        let Some(shifts) = head.shifts.get(k) else { return Err(sum) };
+        for _ in 0..left {
+            let mut row = (1u64 << shifts.product) >> 1;
+            for _ in 0..right {
+                let most = (largest(head, stage, sum) << bits) + constant(head, sum);
+                if most >= TOO_LARGE {
+                    return Err(sum);
+                }
+                // Shifts round down: a negative sum may come to one more.
+                row += ((most >> shifts.sum) + 1) * LIMIT as u64;
+                sum += 1;
+            }
+            if k + 1 < degree && row >= TOO_LARGE {
+                return Err(sum - 1);
+            }
+        }
+    }
+    Ok(())
+}
+
+#[inline]
+fn constant(head: &Head<'_>, sum: usize) -> u64 {
+    head.constants.get(sum).map_or(0, |constant| constant.unsigned_abs().into())
+}
+
+/// The sum of the sizes of the coefficients of a sum, of a mapped feature the largest: its two neighbours share a whole.
+#[inline(never)]
+fn largest(head: &Head<'_>, stage: &Stage<'_>, sum: usize) -> u64 {
+    let start = (sum / 2).wrapping_mul(head.rows);
+    let mut words = head.cores.get(start..).unwrap_or_default().iter().take(head.rows);
+    let mut size = || {
+        let [low, high] = words.next().map_or([0; 2], |&word| halves(word));
+        u64::from(if sum % 2 == 0 { low } else { high }.unsigned_abs())
+    };
+    if head.features.is_empty() {
+        return (0..head.rows).map(|_| size()).sum();
+    }
+    let rows = |feature: &u16| {
+        let map = usize::from(*feature).checked_sub(stage.plain()).and_then(|map| stage.counts.get(map));
+        map.copied().unwrap_or(1)
+    };
+    head.features.iter().map(rows).map(|rows| (0..rows).fold(0, |most, _| size().max(most))).sum()
+}
+
+/// The proof for the outputs: the weighted sum of all heads and what is beyond the range.
+#[inline]
+pub(super) fn check_sum_of_heads(
+    heads: Heads<'_>,
+    shape: &Shape,
+    stage: &Stage<'_>,
+) -> Result<(), ParseError> {
+    for output in 0..shape.outputs {
+        let weight = |head: Head<'_>| {
+            let own = output.checked_sub(head.first).and_then(|own| head.weights.get(own));
+            own.map_or(0, |weight| u64::from(weight.unsigned_abs()))
+        };
+        let mut most = heads.clone().map(weight).sum::<u64>() * LIMIT as u64;
+        if let Some(&shift) = stage.linear_shifts.get(output) {
+            let features = stage.features.len();
+            let own = stage.linear.iter().skip(output * features).take(features);
+            let sum: u64 = own.map(|value| u64::from(value.unsigned_abs())).sum();
+            let beyond = sum * LIMIT as u64 + (1 << shift.min(30)) / 2;
+            if shift > 30 || beyond >= TOO_LARGE {
+                return Err(ParseError::Overflow { head: shape.heads, sum: output });
+            }
+            most += (beyond >> shift) + 1;
+        }
+        if most >= TOO_LARGE {
+            return Err(ParseError::Overflow { head: shape.heads, sum: output });
+        }
+    }
+    Ok(())
+}

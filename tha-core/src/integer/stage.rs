@@ -1,0 +1,261 @@
+//! Filters, features and maps in integers.
+//!
+//! A signal is an input in its unit times 2^15, at most 2^30 - 1 in size. With n samples since the start,
+//!
+//! ```text
+//! average     s += round(g (u - s))                        g = max(alpha, 1 / n), 30 bits behind the point; 64-bit product
+//! resonator   q = limit(round(p q + b u)), complex          y1, y2, a: the same with their coefficients, b their unit
+//! feature     x = round((plus - minus) gain >> shift)
+//! map         cell c, t = round(2^bits (x - n_c) / (n_{c+1} - n_c)), by a stored inverse of 16 bits
+//! ```
+//!
+//! **No dead zone, no limit cycle of a unit.** An average errs in every step by at most half of its last bit, and (1 - alpha) of that stays:
+//! together at most 1 / (2 alpha) last bits, 2^-15 units each. With the time constant T = 1 / alpha that is T / 2^16 of a unit: 1/64 for T = 1024, and
+//! below half a unit up to T = 2^15. A constant input is reached up to that, and s never leaves the range of its input, because
+//! rounding what lies between two whole numbers stays between them. So an average needs no limit.
+
+use core::cell::Cell;
+use core::hint::black_box;
+
+use bytemuck::{Pod, Zeroable};
+
+use super::{ALPHA, FRACTION, LIMIT, limit};
+use crate::format::RangePolicy;
+
+/// Sections with the same coefficients, at least one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Zeroable, Pod)]
+#[repr(C)]
+pub struct Run {
+    /// 0: averages, 1: resonators.
+    pub kind: u16,
+    /// Bits behind the point of the coefficients.
+    pub shift: u16,
+    /// Position of the source of the first section; the others follow.
+    pub source: u32,
+    /// Sections.
+    pub count: u32,
+    /// alpha; or Re p, Im p, b, k1, k2, k3, d, e1, e2.
+    pub coefficients: [i32; 9],
+}
+
+impl Run {
+    /// The kind of averages.
+    pub const AVERAGE: u16 = 0;
+    /// The kind of resonators.
+    pub const RESONATOR: u16 = 1;
+
+    /// Rows of `count` values: one, or Re q, Im q, y1, y2, a.
+    pub(super) fn rows(&self) -> usize {
+        if self.kind == Self::AVERAGE { 1 } else { 5 }
+    }
+
+    pub(crate) fn values(&self) -> usize {
+        self.rows().wrapping_mul(self.count as usize)
+    }
+}
+
+/// x = (plus - minus) gain >> shift, rounded, seen between low and high in training.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Zeroable, Pod)]
+#[repr(C)]
+pub struct FeatureRecord {
+    /// Position.
+    pub plus: u16,
+    /// Position, or [`NONE`](Self::NONE) where nothing is subtracted.
+    pub minus: u16,
+    /// Multiplied first; positive.
+    pub gain: i16,
+    /// Then shifted to the right.
+    pub shift: u16,
+    /// Smallest value in training.
+    pub low: i16,
+    /// Largest value in training.
+    pub high: i16,
+}
+
+impl FeatureRecord {
+    /// No position.
+    pub const NONE: u16 = u16::MAX;
+}
+
+/// A node of a map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Zeroable, Pod)]
+#[repr(C)]
+pub struct Node {
+    /// Where.
+    pub at: i16,
+    /// 2^(15 + L) / w, with w the distance to the next node, of L bits; of the last node anything.
+    pub inverse: u16,
+}
+
+/// The tables of the stage. All empty: the features are the window.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Stage<'a> {
+    pub runs: &'a [Run],
+    pub features: &'a [FeatureRecord],
+    /// Nodes of the mapped features, which are the last of all.
+    pub counts: &'a [u32],
+    pub nodes: &'a [Node],
+    /// Coefficients of what is beyond the range, output by output, and how far their sums are shifted; empty without them.
+    pub linear: &'a [i16],
+    pub linear_shifts: &'a [u32],
+    /// Values of all runs.
+    pub signals: usize,
+}
+
+impl Stage<'_> {
+    /// Features that are not mapped.
+    #[inline]
+    pub fn plain(&self) -> usize {
+        self.features.len().saturating_sub(self.counts.len())
+    }
+}
+
+/// round(a b / 2^shift) for a sum of such products: half of what is cut off is added first.
+#[inline]
+fn round(products: i64, shift: u32) -> i64 {
+    (products + ((1i64 << shift) >> 1)) >> shift
+}
+
+#[inline]
+fn times(a: i32, b: i32) -> i64 {
+    i64::from(a) * i64::from(b)
+}
+
+/// Within +-(2^30 - 1), and whether it was not.
+#[inline]
+fn signal(value: i64) -> (i32, bool) {
+    const MOST: i64 = (1 << 30) - 1;
+    let limited = value.max(-MOST).min(MOST);
+    (limited as i32, limited != value)
+}
+
+/// Lets all sections take the newest sample of `window`, the `taken`th since the start; comes back whether a limit changed anything.
+#[inline(never)]
+pub(super) fn filter(
+    runs: &[Run],
+    window: &[Cell<i16>],
+    signals: &[Cell<i32>],
+    taken: u32,
+    mean: i32,
+) -> bool {
+    if taken <= 1 {
+        let zero = black_box(0);
+        signals.iter().for_each(|signal| signal.set(zero));
+    }
+    let (mut rest, mut changed) = (signals, false);
+    for run in runs {
+        let Some((own, values)) = rest.split_at_checked(run.values()) else { break };
+        let (source, count) = (run.source as usize, run.count as usize);
+        let at = |k: usize| match source.wrapping_add(k).checked_sub(window.len()) {
+            None => window.get(source.wrapping_add(k)).map_or(0, |x| i32::from(x.get()) << FRACTION),
+            Some(k) => signals.get(k).map_or(0, Cell::get),
+        };
+        if run.kind == Run::AVERAGE {
+            let [alpha, ..] = run.coefficients;
+            let gain = if alpha > mean { alpha } else { mean };
+            for (k, s) in own.iter().enumerate() {
+                s.set(s.get() + round(times(gain, at(k) - s.get()), ALPHA) as i32);
+            }
+        } else {
+            changed |= resonate(run, own, count, at);
+        }
+        rest = values;
+    }
+    changed
+}
+
+#[inline(never)]
+fn resonate(run: &Run, own: &[Cell<i32>], count: usize, at: impl Fn(usize) -> i32) -> bool {
+    let [p_re, p_im, b, k1, k2, k3, d, e1, e2] = run.coefficients;
+    let mut rows = own.chunks_exact(count.max(1));
+    let mut row = || rows.next().unwrap_or_default();
+    let (re, im, y1, y2, a) = (row(), row(), row(), row(), row());
+    let mut changed = false;
+    let mut set = |place: &Cell<i32>, products: i64| {
+        let (value, change) = signal(round(products, run.shift.into()));
+        place.set(value);
+        changed |= change;
+        value
+    };
+    for (k, ((((re, im), y1), y2), a)) in re.iter().zip(im).zip(y1).zip(y2).zip(a).enumerate() {
+        let (q_re, q_im, u) = (re.get(), im.get(), at(k));
+        set(a, times(d, u) + times(e1, q_re) + times(e2, q_im));
+        let new_re = set(re, times(p_re, q_re) - times(p_im, q_im) + times(b, u));
+        let new_im = set(im, times(p_im, q_re) + times(p_re, q_im));
+        set(y1, times(k1, new_re) + times(k2, new_im));
+        set(y2, times(k3, new_im));
+    }
+    changed
+}
+
+/// Where the features of a sample go.
+pub(super) struct Room<'r> {
+    /// Plain ones as they are, of mapped ones how far they have come in their cell.
+    pub x: &'r mut [i16],
+    /// The cells of the mapped ones.
+    pub cells: &'r mut [u16],
+    /// What is beyond the range, if it has room.
+    pub beyond: &'r mut [i16],
+}
+
+/// The features of the newest sample. Gives back whether anything is out of its range.
+#[inline(never)]
+pub(super) fn features(
+    stage: &Stage<'_>,
+    range: RangePolicy,
+    bits: u32,
+    window: &[i16],
+    signals: &[i32],
+    room: &mut Room<'_>,
+) -> bool {
+    let at = |position: u16| {
+        let position = usize::from(position);
+        match position.checked_sub(window.len()) {
+            None => window.get(position).map_or(0, |x| i32::from(*x) << FRACTION),
+            Some(position) => signals.get(position).copied().unwrap_or(0),
+        }
+    };
+    let (plain, mut outside) = (stage.plain(), false);
+    let mut beyond = room.beyond.iter_mut();
+    for (k, (x, feature)) in room.x.iter_mut().zip(stage.features).enumerate() {
+        let mut value = at(feature.plus);
+        if feature.minus != FeatureRecord::NONE {
+            value -= at(feature.minus);
+        }
+        let value = round(times(value, feature.gain.into()), feature.shift.into());
+        // Far below what the size of a signal allows, far above all limits.
+        let value = value.max(-(1 << 24)).min(1 << 24) as i32;
+        let clamped = value.max(feature.low.into()).min(feature.high.into());
+        let excess = limit(value - clamped, LIMIT).0;
+        outside |= excess != 0;
+        let most = if k < plain { 1 << bits } else { LIMIT };
+        *x = if range == RangePolicy::Pass { limit(value, most).0 } else { clamped } as i16;
+        if let Some(beyond) = beyond.next() {
+            *beyond = excess as i16;
+        }
+    }
+    let mut nodes = stage.nodes;
+    let mapped = room.x.get_mut(plain..).unwrap_or_default();
+    for ((x, cell), &count) in mapped.iter_mut().zip(&mut *room.cells).zip(stage.counts) {
+        let Some((own, later)) = nodes.split_at_checked(count as usize) else { break };
+        nodes = later;
+        let Some((which, t)) = find(own, *x, bits) else { break };
+        (*cell, *x) = (which, t);
+    }
+    outside
+}
+
+/// The cell of increasing `nodes` that `x` lies in, and how far it has come in there, 0 to 2^bits. The same time for every `x`.
+#[inline]
+fn find(nodes: &[Node], x: i16, bits: u32) -> Option<(u16, i16)> {
+    let [_, inner @ .., _] = nodes else { return None };
+    let cell: usize = inner.iter().map(|node| usize::from(node.at <= x)).sum();
+    let &[from, to, ..] = nodes.get(cell..)? else { return None };
+    let width = (i32::from(to.at) - i32::from(from.at)) as u32;
+    let come = ((i32::from(x) - i32::from(from.at)).max(0) as u32).min(width);
+    // 16 and 16 bits: the product has at most 32.
+    let shift = (15 + 32 - width.leading_zeros()).wrapping_sub(bits);
+    let product = come.wrapping_mul(u32::from(from.inverse));
+    let t = (product >> shift) + (product >> shift.wrapping_sub(1) & 1);
+    Some((cell as u16, t.min(1 << bits) as i16))
+}

@@ -1,0 +1,107 @@
+//! `tha-train quantize`: a model in 16-bit integers.
+
+use super::args::{Threads, beside, read};
+use super::error::CliError;
+use std::path::PathBuf;
+use tha_cli::{DataArgs, Replace, Speech, Status, figure, summary, table};
+use tha_train::model::Model;
+use tha_train::output::{self, Kind, Staging};
+use tha_train::quantize::OutputError;
+use tha_train::{QuantizeParams, Quantized, quantize};
+
+/// Make 16-bit integers of a model, for processors without floating point.
+///
+/// The data should be those the model was fitted to: they tell how large everything inside it becomes. What the counts of a converter
+/// mean is taken from the data where an input consists of whole numbers (then these are the counts), and else chosen so that they reach half
+/// the training range beyond it; --counts says it where the device has a converter of its own.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  tha-train quantize model.tha data/train.csv --out model16.tha\n  \
+                  tha-train quantize model.tha data/train.csv --out model16.tha --counts pressure=-1.25:0.000305")]
+pub(super) struct Args {
+    /// Model file.
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+    #[command(flatten)]
+    data: DataArgs,
+    /// Where the model of integers goes.
+    #[arg(long, value_name = "MODEL16.tha")]
+    out: PathBuf,
+    #[command(flatten)]
+    counts: Counts,
+    #[command(flatten)]
+    replace: Replace,
+    #[command(flatten)]
+    threads: Threads,
+    #[command(flatten)]
+    speech: Speech,
+}
+
+/// What the counts of a converter mean.
+#[derive(clap::Args, Debug, Default)]
+pub(super) struct Counts {
+    /// The physical value at 0 counts and that of one count, by input; repeat for several.
+    #[arg(long, value_name = "INPUT=ZERO:STEP", value_parser = meaning)]
+    counts: Vec<(String, (f64, f64))>,
+}
+
+impl Counts {
+    pub(super) fn params(&self) -> QuantizeParams {
+        QuantizeParams { counts: self.counts.iter().cloned().collect() }
+    }
+}
+
+fn meaning(text: &str) -> Result<(String, (f64, f64)), String> {
+    let expected = || "expected INPUT=ZERO:STEP with a positive STEP, as pressure=-1.25:0.0003".to_owned();
+    let (name, numbers) = text.rsplit_once('=').ok_or_else(expected)?;
+    let (zero, step) = numbers.split_once(':').ok_or_else(expected)?;
+    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|value| (*value as f32).is_finite());
+    let (zero, step) = number(zero).zip(number(step)).ok_or_else(expected)?;
+    let usable = step > 0.0 && ((1.0 / step) as f32).is_finite() && (1.0 / step) as f32 > 0.0;
+    if usable { Ok((name.to_owned(), (zero, step))) } else { Err(expected()) }
+}
+
+pub(super) fn run(args: &Args) -> Result<(), CliError> {
+    args.threads.apply();
+    let speech = beside(args.speech, [&args.out])?;
+    let files = args.data.files().chain([args.model.as_path()]);
+    output::check(&args.out, Kind::Model, args.replace.force, files)?;
+    let model = Model::read(&args.model)?;
+    let data = read(&args.data, &model.columns(true))?;
+    data.check_memory(model.spec().settled())?;
+    let status = Status::new(args.speech, data.warnings());
+    let made = quantize(&model, &data, &args.counts.params())?;
+    let bytes = made.model.to_bytes()?;
+    let mut staging = Staging::among_others(args.replace.force);
+    staging.write(&args.out, |to| to.write_all(&bytes))?;
+    staging.commit()?;
+    status.done();
+    summary(speech, &made, || format!("{}: {}", args.out.display(), words(&made)));
+    Ok(())
+}
+
+/// What the integers cost, and what to do where that is much.
+pub(super) fn words(made: &Quantized) -> String {
+    let share = 100.0 * made.flash_after as f64 / made.flash_before as f64;
+    let mut text = format!(
+        "{} bytes of 16-bit integers, {share:.0} % of the {} before; features of {} bits\n\n",
+        made.flash_after, made.flash_before, made.bits
+    );
+    let row = |(j, output): (usize, &OutputError)| {
+        let figures =
+            [made.nrmse_before[j], made.nrmse_after[j], output.rms_error, output.max_abs_error, output.bound];
+        std::iter::once(output.name.clone()).chain(figures.map(figure)).collect()
+    };
+    let rows: Vec<Vec<String>> = made.outputs.iter().enumerate().map(row).collect();
+    text += &table("output, NRMSE before, after, RMS difference, largest, its bound", &rows);
+    if made.saturated > 0 {
+        text +=
+            &format!("\na vector was limited to 16 bits in {} samples: they are flagged\n", made.saturated);
+    }
+    if let Some(head) = made.blame {
+        text += &format!(
+            "\nthe error grows by more than 5 %, most of all through head {}; keep f32, or fit with a lower --degree or a larger --ridge\n",
+            head + 1
+        );
+    }
+    text
+}

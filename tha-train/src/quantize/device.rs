@@ -1,0 +1,98 @@
+//! An integer model on the host: what the device gives, sample by sample.
+
+use crate::data::Dataset;
+use nalgebra::DMatrix;
+use tha_core::ParseError;
+use tha_core::build::ModelSpec;
+use tha_core::integer::{Model, State, Step, push};
+
+/// Room for every model that a microcontroller could hold.
+type Room = State<4096, { 1 << 16 }, { 1 << 16 }>;
+
+/// A `.tha` file of integers that has been checked, at an aligned address.
+#[derive(Clone, Debug)]
+pub struct Integers {
+    words: Vec<u32>,
+    length: usize,
+}
+
+/// The outputs of a device, N x l, and the rows of them whose vectors were limited to 16 bits.
+#[derive(Clone, Debug)]
+pub struct DeviceOutputs {
+    /// Physical units.
+    pub y: DMatrix<f64>,
+    /// Rows.
+    pub limited: usize,
+}
+
+impl Integers {
+    /// Copies the bytes of a file to an aligned place and checks them.
+    ///
+    /// # Errors
+    /// What the decoder found.
+    pub fn new(bytes: &[u8]) -> Result<Self, ParseError> {
+        let mut words = vec![0u32; bytes.len().div_ceil(4)];
+        bytemuck::cast_slice_mut::<u32, u8>(&mut words)[..bytes.len()].copy_from_slice(bytes);
+        let file = Self { words, length: bytes.len() };
+        // Far larger than any microcontroller.
+        let mut room = Box::new(Room::empty());
+        room.init(&Model::parse(file.bytes())?).map_err(|_| ParseError::SizeOverflow)?;
+        Ok(file)
+    }
+
+    /// The bytes of the file, at a multiple of four.
+    pub fn bytes(&self) -> &[u8] {
+        &bytemuck::cast_slice(&self.words)[..self.length]
+    }
+
+    /// The model as the device sees it.
+    ///
+    /// # Panics
+    /// Never: the bytes were checked when they came.
+    pub fn model(&self) -> Model<'_> {
+        Model::parse(self.bytes()).expect("checked by Integers::new")
+    }
+
+    /// The model that it would be without rounding.
+    ///
+    /// # Errors
+    /// Names that are not text.
+    pub fn meaning(&self) -> Result<ModelSpec, ParseError> {
+        ModelSpec::from_integers(self.bytes())
+    }
+
+    /// The outputs at some rows, which must increase and have settled, as the device gives them.
+    ///
+    /// # Panics
+    /// Never: the room was checked when the file came.
+    pub fn outputs(&self, data: &Dataset, rows: &[usize]) -> DeviceOutputs {
+        let model = self.model();
+        let mut state = Box::new(Room::new(&model).expect("checked by Integers::new"));
+        let (mut y, mut limited) = (DMatrix::zeros(rows.len(), model.shape().outputs), 0);
+        let mut wanted = rows.iter().copied().enumerate().peekable();
+        let mut sample = vec![0.0f32; data.u.len()];
+        for record in &data.records {
+            state.reset();
+            for t in record.rows.clone() {
+                let Some(&(k, row)) = wanted.peek() else { return DeviceOutputs { y, limited } };
+                if row >= record.rows.end {
+                    break;
+                }
+                sample.iter_mut().zip(&data.u).for_each(|(place, column)| *place = column[t] as f32);
+                let step = push(&model, &mut state, &sample);
+                if t < row {
+                    continue;
+                }
+                wanted.next();
+                match step {
+                    Step::Ready(output) => {
+                        output.values().enumerate().for_each(|(j, value)| y[(k, j)] = value.into());
+                        limited += usize::from(output.flags.overflow);
+                    }
+                    _ => y.row_mut(k).fill(f64::NAN),
+                }
+            }
+        }
+        DeviceOutputs { y, limited }
+    }
+}
