@@ -38,9 +38,10 @@ impl Core {
     pub fn measured_on(self) -> Processor {
         match self {
             Self::M0 => Processor::CortexM0,
-            Self::M3 | Self::Rv32imc => Processor::CortexM3,
+            Self::M3 => Processor::CortexM3,
             Self::M4F | Self::M33F => Processor::CortexM4f,
             Self::M7F => Processor::CortexM7,
+            Self::Rv32imc => Processor::Riscv32,
         }
     }
 
@@ -137,6 +138,7 @@ pub fn code_bytes(processor: Processor) -> usize {
         Processor::CortexM4f | Processor::CortexM7 => 7 << 10,
         Processor::CortexM3 => 9 << 10,
         Processor::CortexM0 => 10 << 10,
+        Processor::Riscv32 => 9 << 10,
     }
 }
 
@@ -149,6 +151,7 @@ pub fn estimated_instructions(processor: Processor, file: &ModelFile) -> f64 {
         Processor::CortexM4f | Processor::CortexM7 => (400.0, 15.0, 300.0, 2.55),
         Processor::CortexM3 => (140.0, 330.0, 150.0, 130.5),
         Processor::CortexM0 => (310.0, 415.0, 230.0, 225.0),
+        Processor::Riscv32 => (140.0, 330.0, 150.0, 130.5),
     };
     let shape = model.shape();
     sample + input * shape.inputs as f64 + head * shape.heads as f64 + mac * model.macs() as f64
