@@ -13,12 +13,13 @@ use tha_firmware_sim::emulator::{Processor, Setting, build, code_bytes, replay};
 
 const RANKS: [usize; 2] = [4, 8];
 const LEVELS: [[&str; 2]; 5] = [["s", "3"], ["s", "s"], ["z", "z"], ["2", "2"], ["3", "3"]];
-const PROCESSORS: [Processor; 3] = [Processor::CortexM4f, Processor::CortexM3, Processor::CortexM0];
+const PROCESSORS: [Processor; 4] =
+    [Processor::CortexM4f, Processor::CortexM3, Processor::CortexM0, Processor::Riscv32];
 
 fn main() {
     let names = PROCESSORS.map(Processor::name).join(" | ");
     println!("| opt-level (of tha-core) | {names} | instructions / MAC at rank 4 | at rank 8 |");
-    println!("|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|");
     for [firmware, core] in LEVELS {
         let setting = Setting::Levels { firmware, core };
         let size = |processor| code_bytes(processor, setting).unwrap_or_else(|error| panic!("{error}"));

@@ -1,5 +1,5 @@
 //! The firmware as it is built by default, against the limits of the project: instructions per multiply-accumulate of `push` on an
-//! emulated Cortex-M4F, the same for every sample, flash, stack, and that it gives the bits of the host.
+//! emulated Cortex-M4F, the same for every sample, flash, stack, and that it gives the bits of the host; the other processors beside it.
 //!
 //!     cargo bench -p tha-firmware-sim --bench cortex_m
 //!
@@ -10,7 +10,9 @@ mod shapes;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use shapes::{Bank, Shape, model, samples, staged};
-use tha_firmware_sim::emulator::{Processor, Setting, StackUse, build, build_linked, code_bytes, replay};
+use tha_firmware_sim::emulator::{
+    Processor, Setting, StackUse, build, build_for, build_linked, code_bytes, replay,
+};
 use tha_firmware_sim::stream::Device;
 
 /// The most instructions per MAC where the project has a limit.
@@ -118,16 +120,12 @@ fn others() -> bool {
     );
     println!("|---|---|---|---|---|---|---|---|");
     let mut failed = false;
-    for processor in [Processor::CortexM7, Processor::CortexM3, Processor::CortexM0] {
+    for processor in [Processor::CortexM7, Processor::CortexM3, Processor::CortexM0, Processor::Riscv32] {
         for shape in [[8, 3, 8, 4, 3, 2], [8, 3, 8, 4, 3, 4], [1, 8, 8, 4, 3, 4]] {
             let mut random = ChaCha8Rng::seed_from_u64(1);
             let file = model(shape, &mut random);
             let samples = samples(shape[2], 100, &mut random);
-            let image = match processor {
-                Processor::CortexM0 => build_linked(processor, &file),
-                _ => build(processor, Setting::default()),
-            };
-            let image = image.unwrap_or_else(|error| panic!("{error}"));
+            let image = build_for(processor, &file).unwrap_or_else(|error| panic!("{error}"));
             let board = replay(&image, &file, &samples, &[100]).unwrap_or_else(|error| panic!("{error}"));
             let ([least, most, mean], [heads, inputs, p, .., rank]) = (board.instructions, shape);
             println!(
@@ -149,7 +147,7 @@ fn memory() -> bool {
         "| processor | flash | limit | state | stack of parse | of State::init | of push | limit |\n|---|---|---|---|---|---|---|---|"
     );
     let mut failed = false;
-    for processor in [Processor::CortexM4f, Processor::CortexM3, Processor::CortexM0] {
+    for processor in [Processor::CortexM4f, Processor::CortexM3, Processor::CortexM0, Processor::Riscv32] {
         let mut random = ChaCha8Rng::seed_from_u64(2);
         let file = model([8, 3, 8, 4, 3, 4], &mut random);
         let samples = samples(8, 20, &mut random);

@@ -1,7 +1,7 @@
 //! A recording through the stream, against the f64 batch prediction of tha-train.
 
 use crate::bound::ErrorBound;
-use crate::emulator::{self, EmulatorError, Processor, Setting, StackUse};
+use crate::emulator::{self, EmulatorError, Processor, StackUse};
 use crate::model_file::ModelFile;
 use crate::reference::Reference;
 use crate::stream::{Device, Stream, record_lengths, samples};
@@ -19,6 +19,28 @@ pub enum Target {
     Host,
     /// tha-core on an emulated board.
     Board(Processor),
+}
+
+impl Target {
+    /// All of them.
+    pub const ALL: [Self; 1 + Processor::ALL.len()] = {
+        let mut all = [Self::Host; 1 + Processor::ALL.len()];
+        let mut k = 0;
+        while k < Processor::ALL.len() {
+            all[1 + k] = Self::Board(Processor::ALL[k]);
+            k += 1;
+        }
+        all
+    };
+
+    /// The name on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::Board(processor) => processor.name(),
+        }
+    }
 }
 
 /// Why a recording could not be replayed.
@@ -291,15 +313,12 @@ pub fn run(file: &ModelFile, data: &Dataset, target: Target) -> Result<Report, R
             (host, exact, None, Some(latency(&mut device, &samples, &records)))
         }
         Target::Board(processor) => {
-            let image = match processor {
-                Processor::CortexM0 => emulator::build_linked(processor, file)?,
-                _ => emulator::build(processor, Setting::default())?,
-            };
+            let image = emulator::build_for(processor, file)?;
             let replay = emulator::replay(&image, file, &samples, &records)?;
             let report = BoardReport {
                 instructions: replay.instructions,
                 stack: replay.stack,
-                image_bytes: image.sizes.flash,
+                image_bytes: image.flash,
             };
             let exact = replay.stream.same_bits(&host);
             (replay.stream, exact, Some(report), None)

@@ -73,8 +73,14 @@ fn cortex_m0_5000_samples() {
 }
 
 #[test]
-fn cortex_m3_m7_and_a_linked_m4f() {
+fn riscv32_5000_samples() {
+    same_bits(Processor::Riscv32, false, &[2500, 3, 1, 2496]);
+}
+
+#[test]
+fn cortex_m3_m7_and_the_model_linked() {
     same_bits(Processor::CortexM3, false, &[500]);
     same_bits(Processor::CortexM7, false, &[500]);
     same_bits(Processor::CortexM4f, true, &[500]);
+    same_bits(Processor::Riscv32, true, &[500]);
 }

@@ -139,10 +139,11 @@ fn an_output_that_stands_still_is_judged_by_its_size_and_one_beyond_f32_not_at_a
 fn a_missing_rust_target_is_named_and_not_installed() {
     use std::os::unix::fs::PermissionsExt;
     let bench = Bench::new();
-    // A machine with QEMU and without the target. What cargo says is what the compiler says there.
+    // A machine with QEMU and without the targets. What cargo says is what the compiler says there.
     for (tool, script) in [
         ("rustup", "echo \"$@\" >> \"$(dirname \"$0\")/calls\""),
         ("qemu-system-arm", "exit 0"),
+        ("qemu-system-riscv32", "exit 0"),
         ("cargo", "echo \"error[E0463]: can't find crate for \\`core\\`\" >&2; exit 101"),
     ] {
         std::fs::write(bench.path(tool), format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -151,15 +152,18 @@ fn a_missing_rust_target_is_named_and_not_installed() {
     let path = std::env::join_paths(
         [bench.path("")].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
     );
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tha-firmware-sim"));
-    command.current_dir(bench.folder.path()).env("PATH", path.unwrap()).env("CARGO", bench.path("cargo"));
-    let output = command.args("run m.tha d.csv --target cortex-m4f -q".split(' ')).output().unwrap();
-    let said = text(&output.stderr);
-    assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{said}");
-    assert!(
-        said.contains(" is missing") && said.contains("rustup target add thumbv7em-none-eabihf"),
-        "{said}"
-    );
+    let path = path.unwrap();
+    for (name, target) in
+        [("cortex-m4f", "thumbv7em-none-eabihf"), ("riscv32", "riscv32imc-unknown-none-elf")]
+    {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tha-firmware-sim"));
+        command.current_dir(bench.folder.path()).env("PATH", &path).env("CARGO", bench.path("cargo"));
+        let output = command.args(["run", "m.tha", "d.csv", "-q", "--target", name]).output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{said}");
+        let remedy = format!("rustup target add {target}");
+        assert!(said.contains(" is missing") && said.contains(&remedy), "{said}");
+    }
     assert!(!bench.path("calls").exists(), "rustup was called");
 }
 
@@ -200,7 +204,10 @@ fn boards_with_and_without_a_model() {
     assert!(bench.json("boards")["boards"].as_array().unwrap().len() > 10);
     let fits = bench.json("boards m.tha --estimate");
     assert!(fits["boards"].as_array().unwrap().iter().all(|board| board["fits"] == true));
-    assert_eq!(fits["instructions"][0]["source"], "estimate");
+    let instructions = fits["instructions"].as_array().unwrap();
+    let processors: Vec<_> = instructions.iter().map(|cost| cost["processor"].as_str().unwrap()).collect();
+    assert_eq!(processors, ["cortex-m4f", "cortex-m7", "cortex-m3", "cortex-m0", "riscv32"]);
+    assert!(instructions.iter().all(|cost| cost["source"] == "estimate"));
 }
 
 #[test]

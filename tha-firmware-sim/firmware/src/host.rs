@@ -1,14 +1,32 @@
 //! The host behind the debugger: files, a last word, the end.
 
 use core::ffi::CStr;
-use core::fmt::{Arguments, Write as _};
+use core::fmt::{self, Arguments, Write};
 
-use cortex_m_semihosting::{debug, hio, syscall};
+use crate::processor::semihosting;
+
+// Operations of semihosting, and the reasons of the last one.
+const OPEN: usize = 0x01;
+const WRITE: usize = 0x05;
+const READ: usize = 0x06;
+const EXIT: usize = 0x18;
+const DONE: usize = 0x2_0026;
+const FAILED: usize = 0x2_0023;
+
+/// Ends the emulation.
+pub fn end() -> ! {
+    exit(DONE)
+}
 
 /// Says `error=...` and ends the emulation with a failure.
 pub fn fail(message: Arguments<'_>) -> ! {
     say(format_args!("error={message}"));
-    debug::exit(debug::EXIT_FAILURE);
+    exit(FAILED)
+}
+
+fn exit(reason: usize) -> ! {
+    // SAFETY: the argument is the reason.
+    unsafe { semihosting(EXIT, reason) };
     loop {
         core::hint::spin_loop();
     }
@@ -16,38 +34,37 @@ pub fn fail(message: Arguments<'_>) -> ! {
 
 /// Prints a line on the host.
 pub fn say(line: Arguments<'_>) {
-    if let Ok(mut out) = hio::hstdout() {
+    if let Some(mut out) = File::with_mode(c":tt", 4) {
         let _ = writeln!(out, "{line}");
     }
 }
 
 /// A file on the host.
-pub struct File(isize);
+pub struct File(usize);
 
 impl File {
     /// Opens a file for reading.
     pub fn open(name: &CStr) -> Self {
-        Self::with_mode(name, 1)
+        Self::with_mode(name, 1).unwrap_or_else(|| fail(format_args!("cannot open {name:?}")))
     }
 
     /// Makes a file for writing.
     pub fn create(name: &CStr) -> Self {
-        Self::with_mode(name, 5)
+        Self::with_mode(name, 5).unwrap_or_else(|| fail(format_args!("cannot make {name:?}")))
     }
 
-    fn with_mode(name: &CStr, mode: usize) -> Self {
-        // SAFETY: the three arguments of SYS_OPEN: name, mode, length of the name.
-        let handle = unsafe { syscall!(OPEN, name.as_ptr(), mode, name.to_bytes().len()) } as isize;
-        if handle < 0 {
-            fail(format_args!("cannot open {name:?}"));
-        }
-        Self(handle)
+    fn with_mode(name: &CStr, mode: usize) -> Option<Self> {
+        let arguments = [name.as_ptr() as usize, mode, name.to_bytes().len()];
+        // SAFETY: name, mode, length of the name.
+        let handle = unsafe { semihosting(OPEN, arguments.as_ptr() as usize) };
+        (handle != usize::MAX).then_some(Self(handle))
     }
 
     /// Fills `buffer` as far as the file goes.
     pub fn read(&self, buffer: &mut [u8]) -> usize {
+        let arguments = [self.0, buffer.as_mut_ptr() as usize, buffer.len()];
         // SAFETY: the host writes at most `buffer.len()` bytes to where `buffer` lies.
-        let missing = unsafe { syscall!(READ, self.0, buffer.as_mut_ptr(), buffer.len()) };
+        let missing = unsafe { semihosting(READ, arguments.as_ptr() as usize) };
         buffer.len() - missing.min(buffer.len())
     }
 
@@ -59,9 +76,20 @@ impl File {
 
     /// Writes all of `bytes`.
     pub fn write(&self, bytes: &[u8]) {
-        // SAFETY: the host reads `bytes.len()` bytes from where `bytes` lies.
-        if unsafe { syscall!(WRITE, self.0, bytes.as_ptr(), bytes.len()) } != 0 {
+        if !self.written(bytes) {
             fail(format_args!("cannot write the outputs"));
         }
+    }
+
+    fn written(&self, bytes: &[u8]) -> bool {
+        let arguments = [self.0, bytes.as_ptr() as usize, bytes.len()];
+        // SAFETY: the host reads `bytes.len()` bytes from where `bytes` lies.
+        unsafe { semihosting(WRITE, arguments.as_ptr() as usize) == 0 }
+    }
+}
+
+impl Write for File {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.written(text.as_bytes()) { Ok(()) } else { Err(fmt::Error) }
     }
 }

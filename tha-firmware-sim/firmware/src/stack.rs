@@ -1,6 +1,6 @@
 //! How deep the stack was: paint what is free of it, run, look how much paint is left.
 
-use cortex_m::register::msp;
+use crate::processor::stack_pointer;
 
 /// No address, no small number, no float that occurs.
 const PAINT: u32 = 0xCCC5_5CCC;
@@ -21,7 +21,7 @@ impl Stack {
     /// Measures from the stack pointer of the caller down.
     #[inline(always)]
     pub fn here() -> Self {
-        let top = msp::read();
+        let top = stack_pointer();
         let end = &raw const _stack_end as u32;
         Self { top, bottom: end.max(top.saturating_sub(DEPTH)) & !3 }
     }
@@ -36,7 +36,7 @@ impl Stack {
 
     #[inline(never)]
     fn paint(&self) {
-        let free = msp::read() - 32;
+        let free = stack_pointer() - 32;
         let mut at = self.bottom;
         while at < free {
             // SAFETY: the words between the end of the static data and the stack pointer belong to nobody.

@@ -2,7 +2,7 @@
 
 use super::Answer;
 use crate::boards::{self, BOARDS, Board, Fit};
-use crate::emulator::{self, EmulatorError, Processor, Setting};
+use crate::emulator::{self, EmulatorError, Processor};
 use crate::model_file::ModelFile;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -10,8 +10,8 @@ use tha_cli::{Speech, summary, table};
 
 /// Show common boards, and whether a model fits them: flash, RAM, samples per second.
 ///
-/// Instructions per sample are measured in the emulator where qemu-system-arm is installed, and estimated from earlier
-/// measurements otherwise; the table says which.
+/// Instructions per sample are measured in the emulator where qemu-system-arm and qemu-system-riscv32 are installed, and
+/// estimated from earlier measurements otherwise; the table says which.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  tha-firmware-sim boards model.tha")]
 pub(super) struct Args {
@@ -55,10 +55,7 @@ fn cost(args: &Args, processor: Processor, file: &ModelFile) -> Cost {
 
 /// The mean over some samples from the middle of the training range.
 fn measure(processor: Processor, file: &ModelFile) -> Result<f64, EmulatorError> {
-    let image = match processor {
-        Processor::CortexM0 => emulator::build_linked(processor, file)?,
-        _ => emulator::build(processor, Setting::default())?,
-    };
+    let image = emulator::build_for(processor, file)?;
     let model = file.model();
     let count = model.settled() + 16;
     let value = |t: usize, low: f32, high: f32| low + (high - low) * (0.25 + 0.5 * (t % 7) as f32 / 6.0);
@@ -122,8 +119,7 @@ fn words(file: &ModelFile, costs: &[Cost], fits: &[Fit]) -> String {
     };
     format!(
         "{}{} bytes of model, {} of state, {} for the stack; instructions per sample: {}\n\
-         samples/s is an estimate: cycles per instruction by kind of core, no flash wait states; M33 counted as M4F,\n\
-         RISC-V as M3",
+         samples/s is an estimate: cycles per instruction by kind of core, no flash wait states; M33 counted as M4F",
         table(&head, &rows),
         file.bytes().len(),
         file.state_bytes(),

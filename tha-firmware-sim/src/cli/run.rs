@@ -6,6 +6,8 @@ use crate::boards;
 use crate::emulator::Processor;
 use crate::model_file::ModelFile;
 use crate::replay::{self, Report, Target};
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use tha_cli::{Speech, note, summary, table};
@@ -20,37 +22,27 @@ use tha_cli::{Speech, note, summary, table};
 pub(super) struct Args {
     #[command(flatten)]
     files: Files,
-    /// Where tha-core runs: on this machine, or on an emulated board (needs qemu-system-arm).
-    #[arg(long, value_enum, default_value_t = TargetName::Host)]
-    target: TargetName,
+    /// Where tha-core runs: on this machine, or on an emulated board (needs qemu-system-arm, or
+    /// qemu-system-riscv32).
+    #[arg(long, value_enum, default_value_t = Target::Host)]
+    target: Target,
     #[command(flatten)]
     speech: Speech,
 }
 
-#[derive(clap::ValueEnum, Clone, Copy, Debug)]
-enum TargetName {
-    Host,
-    CortexM4f,
-    CortexM7,
-    CortexM3,
-    CortexM0,
-}
+impl ValueEnum for Target {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Self::ALL
+    }
 
-impl TargetName {
-    fn target(self) -> Target {
-        match self {
-            Self::Host => Target::Host,
-            Self::CortexM4f => Target::Board(Processor::CortexM4f),
-            Self::CortexM7 => Target::Board(Processor::CortexM7),
-            Self::CortexM3 => Target::Board(Processor::CortexM3),
-            Self::CortexM0 => Target::Board(Processor::CortexM0),
-        }
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.name()))
     }
 }
 
 pub(super) fn run(args: &Args) -> Answer {
     let (file, data) = args.files.read(false)?;
-    let target = args.target.target();
+    let target = args.target;
     if let (Target::Board(processor), false) = (target, args.speech.quiet) {
         let (name, machine) = (processor.name(), processor.machine());
         note(format_args!("building and running the firmware for {name} ({machine})"));
@@ -68,13 +60,6 @@ fn flash_bytes(file: &ModelFile, target: Target) -> usize {
     file.bytes().len() + boards::code_bytes(processor)
 }
 
-fn name(target: Target) -> &'static str {
-    match target {
-        Target::Host => "host",
-        Target::Board(processor) => processor.name(),
-    }
-}
-
 fn worst(report: &Report, of: impl Fn(&replay::OutputComparison) -> f64) -> f64 {
     report.comparison.outputs.iter().map(of).fold(0.0, f64::max)
 }
@@ -84,7 +69,7 @@ fn object(file: &ModelFile, target: Target, report: &Report) -> Value {
     let board = report.board.as_ref();
     let stack = board.map(|board| board.stack);
     json!({
-        "target": name(target),
+        "target": target.name(),
         "samples": report.comparison.samples,
         "max_abs_error": worst(report, |output| output.max_abs_error),
         "max_rel_error": worst(report, |output| output.max_rel_error),
@@ -135,7 +120,7 @@ fn words(file: &ModelFile, target: Target, report: &Report) -> String {
         text,
         "{} samples on {}, {} for warming up, {} flagged; {:.0} % of the bound used",
         comparison.samples,
-        name(target),
+        target.name(),
         comparison.warmup,
         report.flagged,
         100.0 * comparison.bound_used

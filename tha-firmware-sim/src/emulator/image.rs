@@ -1,6 +1,6 @@
 //! Building the firmware images with the tool chain of the machine.
 
-use super::{ElfSizes, EmulatorError, Processor};
+use super::{EmulatorError, Processor, elf};
 use crate::model_file::ModelFile;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -13,8 +13,8 @@ pub struct Image {
     folder: TempDir,
     /// The processor it is for.
     pub processor: Processor,
-    /// What it takes of the board.
-    pub sizes: ElfSizes,
+    /// Bytes of flash that it takes.
+    pub flash: usize,
 }
 
 impl Image {
@@ -51,7 +51,7 @@ const MICROBIT_RAM: usize = 16 << 10;
 /// # Errors
 /// [`EmulatorError`] with the compiler's words, or what to install.
 pub fn build(processor: Processor, setting: Setting) -> Result<Image, EmulatorError> {
-    super::qemu::find()?;
+    super::qemu::find(processor)?;
     make(processor, "replay", &["--features", "board"], None, setting)
 }
 
@@ -60,7 +60,7 @@ pub fn build(processor: Processor, setting: Setting) -> Result<Image, EmulatorEr
 /// # Errors
 /// As [`build`], and [`EmulatorError::TooLarge`] for a model that the micro:bit has no room for.
 pub fn build_linked(processor: Processor, model: &ModelFile) -> Result<Image, EmulatorError> {
-    super::qemu::find()?;
+    super::qemu::find(processor)?;
     if processor == Processor::CortexM0 {
         let board = "micro:bit";
         let needed = model.bytes().len() + IMAGE_FLASH;
@@ -75,13 +75,24 @@ pub fn build_linked(processor: Processor, model: &ModelFile) -> Result<Image, Em
     make(processor, "replay", &["--features", "board"], Some(model), Setting::default())
 }
 
+/// Builds the replay image that can run `model`: linked where the memory is small, handed at start elsewhere.
+///
+/// # Errors
+/// As [`build_linked`].
+pub fn build_for(processor: Processor, model: &ModelFile) -> Result<Image, EmulatorError> {
+    match processor {
+        Processor::CortexM0 => build_linked(processor, model),
+        _ => build(processor, Setting::default()),
+    }
+}
+
 /// Bytes of flash of an image that parses a model, pushes samples and does nothing else: all of its code and constants, with
 /// the floating point in software and the memory functions that it needs.
 ///
 /// # Errors
 /// As [`build`].
 pub fn code_bytes(processor: Processor, setting: Setting) -> Result<usize, EmulatorError> {
-    Ok(make(processor, "footprint", &[], None, setting)?.sizes.flash)
+    Ok(make(processor, "footprint", &[], None, setting)?.flash)
 }
 
 fn make(
@@ -129,9 +140,9 @@ fn make(
     }
     let folder = tempfile::tempdir()?;
     fs::copy(built.join(target).join("release").join(name), folder.path().join("image.elf"))?;
-    let sizes = ElfSizes::of(&folder.path().join("image.elf"))
+    let flash = elf::flash_bytes(&folder.path().join("image.elf"))
         .ok_or_else(|| EmulatorError::Build { target, log: "the result is not a 32-bit ELF file".into() })?;
-    Ok(Image { folder, processor, sizes })
+    Ok(Image { folder, processor, flash })
 }
 
 /// As TOML: numbers are numbers, letters are text.
@@ -150,10 +161,10 @@ fn error_line(log: &[u8]) -> String {
 pub(super) fn output(
     command: &mut Command,
     tool: &'static str,
-    remedy: &str,
+    remedy: &'static str,
 ) -> Result<Output, EmulatorError> {
     command.stdin(Stdio::null()).output().map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => EmulatorError::Missing { tool, remedy: remedy.into() },
+        std::io::ErrorKind::NotFound => EmulatorError::Missing { tool, remedy },
         _ => EmulatorError::Exchange(error),
     })
 }

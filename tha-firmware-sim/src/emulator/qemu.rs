@@ -1,14 +1,13 @@
 //! Running an image under QEMU: files in, files and one line of numbers out.
 
 use super::image::{Image, output, words};
-use super::{EmulatorError, ICOUNT_SHIFT};
+use super::processor::{Emulator, ICOUNT_SHIFT};
+use super::{EmulatorError, Processor};
 use crate::model_file::ModelFile;
 use crate::stream::{Status, Stream};
 use serde::Serialize;
 use std::fs;
 use std::process::{Command, Output};
-
-const QEMU: &str = "qemu-system-arm";
 
 /// Stack below the main loop, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -39,16 +38,16 @@ pub struct Replay {
 }
 
 /// The emulator, before anything is built for it in vain.
-pub(super) fn find() -> Result<(), EmulatorError> {
-    run(Command::new(QEMU).arg("--version")).map(|_| ())
+pub(super) fn find(processor: Processor) -> Result<(), EmulatorError> {
+    run(processor, |qemu| qemu.arg("--version")).map(|_| ())
 }
 
-fn run(qemu: &mut Command) -> Result<Output, EmulatorError> {
-    output(
-        qemu,
-        QEMU,
-        "apt-get install qemu-system-arm (Debian, Ubuntu), dnf install qemu-system-arm (Fedora), brew install qemu (macOS)",
-    )
+fn run(
+    processor: Processor,
+    with: impl FnOnce(&mut Command) -> &mut Command,
+) -> Result<Output, EmulatorError> {
+    let &Emulator { program, remedy } = processor.emulator();
+    output(with(&mut Command::new(program)), program, remedy)
 }
 
 /// Runs `samples` (row by row, p values each) through `model` on the emulated board; the state is reset between the
@@ -68,13 +67,16 @@ pub fn replay(
     fs::write(file("u.f32"), samples.iter().flat_map(|u| u.to_le_bytes()).collect::<Vec<u8>>())?;
     let lengths = records.iter().flat_map(|&length| (length as u32).to_le_bytes());
     fs::write(file("records.u32"), lengths.collect::<Vec<u8>>())?;
-    let mut qemu = Command::new(QEMU);
-    qemu.args(["-machine", image.processor.machine(), "-nographic", "-monitor", "none", "-serial", "none"])
-        .args(["-icount", &format!("shift={ICOUNT_SHIFT}"), "-semihosting-config", "enable=on,target=native"])
-        .arg("-kernel")
-        .arg(image.path())
-        .current_dir(folder.path());
-    let output = run(&mut qemu)?;
+    let output = run(image.processor, |qemu| {
+        // `-bios none`: RISC-V would start one.
+        qemu.args(["-machine", image.processor.machine(), "-bios", "none"])
+            .args(["-nographic", "-monitor", "none", "-serial", "none"])
+            .args(["-icount", &format!("shift={ICOUNT_SHIFT}")])
+            .args(["-semihosting-config", "enable=on,target=native"])
+            .arg("-kernel")
+            .arg(image.path())
+            .current_dir(folder.path())
+    })?;
     let said = words(&output.stdout);
     let number = |name: &str| -> Result<f64, EmulatorError> {
         let value = said.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));

@@ -8,12 +8,9 @@
 #![no_std]
 #![no_main]
 
-use cortex_m as _;
-use cortex_m::peripheral::{SYST, syst::SystClkSource};
-use cortex_m_rt::{ExceptionFrame, entry, exception};
-use cortex_m_semihosting::debug;
 use tha_core::{Capacities, CapacityError, Model, ParseError, State, Step, push};
-use tha_firmware::host::{File, fail, say};
+use tha_firmware::host::{File, end, fail, say};
+use tha_firmware::processor::{counter, start_counter, ticks};
 use tha_firmware::stack::Stack;
 
 #[cfg(linked)]
@@ -58,12 +55,6 @@ fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
     fail(format_args!("{info}"))
 }
 
-/// Says so instead of standing still.
-#[exception]
-unsafe fn HardFault(frame: &ExceptionFrame) -> ! {
-    fail(format_args!("hard fault at {:#x}", frame.pc()))
-}
-
 /// In its own frame, which then counts.
 #[inline(never)]
 fn parse(bytes: &'static [u8]) -> Result<Model<'static>, ParseError> {
@@ -76,12 +67,28 @@ fn init(state: &mut Room, model: &Model<'_>) -> Result<(), CapacityError> {
     state.init(model)
 }
 
-#[entry]
-fn main() -> ! {
-    // `entry` hands both out as references.
-    static mut STATE: Room = Room::empty();
-    static mut SAMPLE: [f32; ROOM.inputs] = [0.0; ROOM.inputs];
+/// A step, its ticks and its stack. In its own frame, so that the registers of the main loop cost nothing; `push` is inlined, and
+/// the stack counts from there down.
+#[inline(never)]
+fn measured<'s>(model: &Model<'s>, state: &'s mut Room, sample: &[f32]) -> (Step<'s>, u32, u32) {
+    let ((step, ticks), stack) = Stack::here().of(|| {
+        let before = counter();
+        let step = push(model, state, sample);
+        let after = counter();
+        (step, ticks(before, after))
+    });
+    (step, ticks, stack)
+}
 
+static mut STATE: Room = Room::empty();
+static mut SAMPLE: [f32; ROOM.inputs] = [0.0; ROOM.inputs];
+
+/// Where the start-up code goes.
+#[unsafe(no_mangle)]
+extern "C" fn main() -> ! {
+    // SAFETY: `main` is entered once.
+    #[allow(static_mut_refs, reason = "one thread, no interrupts: nobody else holds them")]
+    let (state, sample) = unsafe { (&mut STATE, &mut SAMPLE) };
     let bytes = given::model();
     let stack = Stack::here();
     let (model, stack_parse) = stack.of(|| parse(bytes));
@@ -89,23 +96,19 @@ fn main() -> ! {
         Ok(model) => model,
         Err(error) => fail(format_args!("{error}")),
     };
-    let (started, stack_init) = stack.of(|| init(STATE, &model));
+    let (started, stack_init) = stack.of(|| init(state, &model));
     if let Err(error) = started {
         fail(format_args!("{error}"));
     }
     let shape = model.shape();
 
-    let Some(mut core) = cortex_m::Peripherals::take() else { fail(format_args!("no peripherals")) };
-    core.SYST.set_clock_source(SystClkSource::Core);
-    core.SYST.set_reload(0x00ff_ffff);
-    core.SYST.clear_current();
-    core.SYST.enable_counter();
+    start_counter();
 
     let (input, records, output) = (File::open(c"u.f32"), File::open(c"records.u32"), File::create(c"y.bin"));
-    let sample = SAMPLE.get_mut(..shape.inputs).unwrap_or_default();
+    let sample = sample.get_mut(..shape.inputs).unwrap_or_default();
     let (mut samples, mut total, mut least, mut most, mut stack_push) = (0u32, 0u64, u32::MAX, 0u32, 0u32);
     while let Some(length) = records.read_u32() {
-        STATE.reset();
+        state.reset();
         for _ in 0..length {
             // SAFETY: every pattern of bits is a float, and this processor is little-endian as the file is.
             let row =
@@ -113,12 +116,7 @@ fn main() -> ! {
             if input.read(row) < row.len() {
                 fail(format_args!("u.f32 ends before the records do"));
             }
-            let ((step, ticks), used) = stack.of(|| {
-                let before = SYST::get_current();
-                let step = push(&model, STATE, sample);
-                let after = SYST::get_current();
-                (step, before.wrapping_sub(after) & 0x00ff_ffff)
-            });
+            let (step, ticks, used) = measured(&model, state, sample);
             let mut status = REFUSED;
             if let Step::Ready(ready) = step {
                 samples += 1;
@@ -148,8 +146,5 @@ fn main() -> ! {
         model.macs(),
         size_of::<Room>(),
     ));
-    debug::exit(debug::EXIT_SUCCESS);
-    loop {
-        core::hint::spin_loop();
-    }
+    end()
 }
