@@ -9,7 +9,7 @@ mod shapes;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use shapes::{model, samples};
-use tha_firmware_sim::emulator::{Processor, Setting, build, code_bytes, replay};
+use tha_firmware_sim::emulator::{Numbers, Processor, Setting, build, code_bytes, replay};
 
 const RANKS: [usize; 2] = [4, 8];
 const LEVELS: [[&str; 2]; 5] = [["s", "3"], ["s", "s"], ["z", "z"], ["2", "2"], ["3", "3"]];
@@ -22,7 +22,9 @@ fn main() {
     println!("|---|---|---|---|---|---|---|");
     for [firmware, core] in LEVELS {
         let setting = Setting::Levels { firmware, core };
-        let size = |processor| code_bytes(processor, setting).unwrap_or_else(|error| panic!("{error}"));
+        let size = |processor| {
+            code_bytes(processor, setting, Numbers::Float).unwrap_or_else(|error| panic!("{error}"))
+        };
         let sizes = PROCESSORS.map(|processor| size(processor).to_string()).join(" | ");
         let [low, high] = RANKS.map(|rank| per_mac(setting, rank));
         println!("| {firmware} ({core}) | {sizes} | {low:.3} | {high:.3} |");
@@ -30,7 +32,8 @@ fn main() {
 }
 
 fn per_mac(setting: Setting, rank: usize) -> f64 {
-    let image = build(Processor::CortexM4f, setting).unwrap_or_else(|error| panic!("{error}"));
+    let image =
+        build(Processor::CortexM4f, setting, Numbers::Float).unwrap_or_else(|error| panic!("{error}"));
     let mut random = ChaCha8Rng::seed_from_u64(1);
     let file = model([8, 3, 8, 4, 3, rank], &mut random);
     let samples = samples(8, 50, &mut random);

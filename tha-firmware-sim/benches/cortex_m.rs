@@ -1,7 +1,7 @@
 //! The firmware as it is built by default, against the limits of the project: instructions per multiply-accumulate of `push` on an
 //! emulated Cortex-M4F, the same for every sample, flash, stack, and that it gives the bits of the host; the other processors beside it.
 //!
-//!     cargo bench -p tha-firmware-sim --bench cortex_m
+//!     cargo bench -p tha-firmware-sim --bench cortex_m [-- speed|stage|others|integers|memory]
 //!
 //! Ends with exit code 1 when a limit of the project is exceeded or a bit differs.
 
@@ -9,9 +9,9 @@ mod shapes;
 
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
-use shapes::{Bank, Shape, model, samples, staged};
+use shapes::{Bank, Shape, integers_of, model, samples, staged};
 use tha_firmware_sim::emulator::{
-    Processor, Setting, StackUse, build, build_for, build_linked, code_bytes, replay,
+    Numbers, Processor, Setting, StackUse, build, build_for, build_linked, code_bytes, replay,
 };
 use tha_firmware_sim::stream::Device;
 
@@ -25,6 +25,13 @@ const SHAPES: [(Shape, Option<f64>); 6] = [
     ([24, 4, 16, 3, 2, 4], None),
 ];
 const SAMPLES: usize = 300;
+/// The most instructions per MAC in integers, at ranks 4 and 8. ARM's own `arm_mat_vec_mult_q15` alone takes 10.3 on M0, 8.0 on M3 and 3.3 on M4.
+const INTEGERS: [(Processor, [f64; 2]); 4] = [
+    (Processor::CortexM0, [11.0, 8.0]),
+    (Processor::CortexM3, [7.0, 5.0]),
+    (Processor::CortexM4f, [4.5, 3.5]),
+    (Processor::Riscv32, [8.0, 6.0]),
+];
 /// Bytes of stack beside the state: of any call, and of push.
 const STACK: usize = 1024;
 const STACK_PUSH: usize = 512;
@@ -35,18 +42,23 @@ const SECTION: f64 = 10.0;
 const MAPPED: f64 = 2.2;
 
 fn main() {
-    let mut failed = speed();
-    println!();
-    failed |= stage();
-    println!();
-    failed |= others();
-    println!();
-    failed |= memory();
+    // One part alone, by its name.
+    let wanted = std::env::args().nth(1).filter(|name| !name.starts_with('-'));
+    let parts: [(&str, fn() -> bool); 5] =
+        [("speed", speed), ("stage", stage), ("others", others), ("integers", integers), ("memory", memory)];
+    let mut failed = false;
+    for (name, part) in parts {
+        if wanted.as_ref().is_none_or(|wanted| wanted == name) {
+            failed |= part();
+            println!();
+        }
+    }
     std::process::exit(i32::from(failed));
 }
 
 fn speed() -> bool {
-    let image = build(Processor::CortexM4f, Setting::default()).unwrap_or_else(|error| panic!("{error}"));
+    let image = build(Processor::CortexM4f, Setting::default(), Numbers::Float)
+        .unwrap_or_else(|error| panic!("{error}"));
     println!(
         "| heads | inputs | p | M | d | rank | MACs | instructions / sample (min, max) | instructions / MAC | limit |"
     );
@@ -80,7 +92,8 @@ fn speed() -> bool {
 
 /// Filters by what another one adds for each of eight inputs, and maps by what they add to a head of rank 8.
 fn stage() -> bool {
-    let image = build(Processor::CortexM4f, Setting::default()).unwrap_or_else(|error| panic!("{error}"));
+    let image = build(Processor::CortexM4f, Setting::default(), Numbers::Float)
+        .unwrap_or_else(|error| panic!("{error}"));
     let mut failed = false;
     let mut measure = |averages, resonators, features, nodes| {
         let mut random = ChaCha8Rng::seed_from_u64(1);
@@ -125,7 +138,7 @@ fn others() -> bool {
             let mut random = ChaCha8Rng::seed_from_u64(1);
             let file = model(shape, &mut random);
             let samples = samples(shape[2], 100, &mut random);
-            let image = build_for(processor, &file).unwrap_or_else(|error| panic!("{error}"));
+            let image = build_for(processor, &file, Numbers::Float).unwrap_or_else(|error| panic!("{error}"));
             let board = replay(&image, &file, &samples, &[100]).unwrap_or_else(|error| panic!("{error}"));
             let ([least, most, mean], [heads, inputs, p, .., rank]) = (board.instructions, shape);
             println!(
@@ -141,6 +154,44 @@ fn others() -> bool {
     failed
 }
 
+/// Integers: instructions per MAC of `push_counts` at ranks 4 and 8, the same for every sample, with the bits of the host.
+fn integers() -> bool {
+    println!(
+        "| integers on | rank | MACs | instructions / sample (min, max) | instructions / MAC | limit | model / f32 |"
+    );
+    println!("|---|---|---|---|---|---|---|");
+    let mut failed = false;
+    for (processor, limits) in INTEGERS {
+        for (rank, limit) in [4, 8].into_iter().zip(limits) {
+            let mut random = ChaCha8Rng::seed_from_u64(1);
+            let float = model([8, 3, 8, 4, 3, rank], &mut random);
+            let samples = samples(8, SAMPLES, &mut random);
+            let file = integers_of(&float, &samples);
+            let image =
+                build_for(processor, &file, Numbers::Counts).unwrap_or_else(|error| panic!("{error}"));
+            let board = replay(&image, &file, &samples, &[SAMPLES]).unwrap_or_else(|error| panic!("{error}"));
+            let [least, most, mean] = board.instructions;
+            let per_mac = mean / board.macs as f64;
+            println!(
+                "| {} | {rank} | {} | {least:.0}, {most:.0} | {per_mac:.2} | {limit} | {:.0} % |",
+                processor.name(),
+                board.macs,
+                100.0 * file.bytes().len() as f64 / float.bytes().len() as f64
+            );
+            let mut device = Device::new(&file).expect("there is room");
+            if !board.stream.same_bits(&device.replay(&samples, &[SAMPLES])) {
+                eprintln!("the board's outputs differ from the host's");
+                failed = true;
+            }
+            if per_mac > limit || most > 1.01 * least {
+                eprintln!("over the limit");
+                failed = true;
+            }
+        }
+    }
+    failed
+}
+
 /// Flash of parse and push alone, and the stack of an image with exactly the capacities of its model.
 fn memory() -> bool {
     println!(
@@ -151,9 +202,10 @@ fn memory() -> bool {
         let mut random = ChaCha8Rng::seed_from_u64(2);
         let file = model([8, 3, 8, 4, 3, 4], &mut random);
         let samples = samples(8, 20, &mut random);
-        let image = build_linked(processor, &file).unwrap_or_else(|error| panic!("{error}"));
+        let image = build_linked(processor, &file, Numbers::Float).unwrap_or_else(|error| panic!("{error}"));
         let board = replay(&image, &file, &samples, &[20]).unwrap_or_else(|error| panic!("{error}"));
-        let flash = code_bytes(processor, Setting::Recommended).unwrap_or_else(|error| panic!("{error}"));
+        let flash = code_bytes(processor, Setting::Recommended, Numbers::Float)
+            .unwrap_or_else(|error| panic!("{error}"));
         let limited = processor == Processor::CortexM4f;
         let StackUse { parse, init, push } = board.stack;
         println!(

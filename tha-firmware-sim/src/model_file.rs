@@ -2,11 +2,66 @@
 
 use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
+use std::ops::Deref;
 use std::path::Path;
 use tha_core::build::ModelSpec;
-use tha_core::{Capacities, Model, ParseError, Shape};
+use tha_core::{Capacities, Facts, Model, ParseError, Shape, integer};
 use tha_train::host::refusal;
 use tha_train::model::ModelError;
+
+/// A model as the device sees it, with numbers of one kind or the other.
+#[derive(Clone, Copy, Debug)]
+pub enum DeviceModel<'m> {
+    /// f32.
+    Float(Model<'m>),
+    /// 16-bit integers.
+    Integer(integer::Model<'m>),
+}
+
+impl<'m> DeviceModel<'m> {
+    /// Checks a file.
+    ///
+    /// # Errors
+    /// What the decoder found.
+    pub fn parse(bytes: &'m [u8]) -> Result<Self, ParseError> {
+        match Model::parse(bytes) {
+            Err(ParseError::Numbers { found: 1 }) => integer::Model::parse(bytes).map(Self::Integer),
+            model => model.map(Self::Float),
+        }
+    }
+
+    /// Multiply-accumulates of the heads per sample.
+    #[must_use]
+    pub fn macs(&self) -> usize {
+        match self {
+            Self::Float(model) => model.macs(),
+            Self::Integer(model) => model.macs(),
+        }
+    }
+
+    /// What a channel is held at before its first value, physical units.
+    #[must_use]
+    pub fn mean(&self, channel: usize) -> f32 {
+        match self {
+            Self::Float(model) => model.inputs()[channel].offset,
+            Self::Integer(model) => {
+                let input = model.inputs()[channel];
+                input.zero + f32::from(input.mean()) / input.rate
+            }
+        }
+    }
+}
+
+impl<'m> Deref for DeviceModel<'m> {
+    type Target = Facts<'m>;
+
+    fn deref(&self) -> &Facts<'m> {
+        match self {
+            Self::Float(model) => model,
+            Self::Integer(model) => model,
+        }
+    }
+}
 
 /// A model file that has been checked.
 #[derive(Clone, Debug)]
@@ -35,7 +90,7 @@ impl ModelFile {
         let mut words = vec![0u32; bytes.len().div_ceil(4)];
         bytemuck::cast_slice_mut::<u32, u8>(&mut words)[..bytes.len()].copy_from_slice(bytes);
         let file = Self { words, length: bytes.len() };
-        Model::parse(file.bytes())?;
+        DeviceModel::parse(file.bytes())?;
         Ok(file)
     }
 
@@ -50,14 +105,29 @@ impl ModelFile {
     /// # Panics
     /// Never: the bytes were checked when they came.
     #[must_use]
-    pub fn model(&self) -> Model<'_> {
-        Model::parse(self.bytes()).expect("checked by ModelFile::new")
+    pub fn model(&self) -> DeviceModel<'_> {
+        DeviceModel::parse(self.bytes()).expect("checked by ModelFile::new")
     }
 
-    /// The model as tha-train sees it.
+    /// The model in f64: of integers what they mean.
+    ///
+    /// # Panics
+    /// Never: the bytes were checked when they came.
     #[must_use]
     pub fn batch(&self) -> tha_train::model::Model {
-        tha_train::model::Model::new(ModelSpec::from_model(&self.model()))
+        tha_train::model::Model::new(match self.model() {
+            DeviceModel::Float(model) => ModelSpec::from_model(&model),
+            DeviceModel::Integer(model) => ModelSpec::meaning(&model),
+        })
+    }
+
+    /// The model with the arithmetic of the device, where its numbers are integers.
+    ///
+    /// # Panics
+    /// Never: the bytes were checked when they came.
+    #[must_use]
+    pub fn device_batch(&self) -> tha_train::model::Model {
+        tha_train::model::Model::read_bytes(self.bytes()).expect("checked by ModelFile::new")
     }
 
     /// The dimensions.
@@ -72,7 +142,11 @@ impl ModelFile {
     /// Never: it is as valid as this one.
     #[must_use]
     pub fn variant(&self, random: &mut ChaCha8Rng) -> Self {
-        let mut spec = ModelSpec::from_model(&self.model());
+        let spec = match self.model() {
+            DeviceModel::Float(model) => ModelSpec::from_model(&model),
+            DeviceModel::Integer(model) => return self.with_other_weights(&model, random),
+        };
+        let mut spec = spec;
         for head in &mut spec.heads {
             let factor = 1.0 + 0.1 * random.random_range(-1.0..1.0);
             head.weights.iter_mut().for_each(|weight| *weight *= factor);
@@ -88,6 +162,20 @@ impl ModelFile {
         Self::new(&spec.to_bytes().expect("as valid as this one")).expect("just built")
     }
 
+    /// The same where the numbers are integers: no weight larger than before, which keeps the proof that no sum overflows.
+    fn with_other_weights(&self, model: &integer::Model<'_>, random: &mut ChaCha8Rng) -> Self {
+        let mut bytes = self.bytes().to_vec();
+        for head in model.heads() {
+            let factor = 1.0 - 0.2 * random.random::<f32>();
+            let at = head.weights.as_ptr() as usize - self.bytes().as_ptr() as usize;
+            for (k, &weight) in head.weights.iter().enumerate() {
+                let other = (f32::from(weight) * factor) as i16;
+                bytes[at + 2 * k..at + 2 * k + 2].copy_from_slice(&other.to_le_bytes());
+            }
+        }
+        Self::new(&with_valid_checksum(&bytes)).expect("as valid as this one")
+    }
+
     /// RAM of a state with exactly the model's capacities on a 32-bit device.
     #[must_use]
     pub fn state_bytes(&self) -> usize {
@@ -98,4 +186,15 @@ impl ModelFile {
 /// Values and flags of the channels, eleven scalars and two policies of one byte each.
 fn state_bytes(needs: &Capacities) -> usize {
     4 * (needs.history + needs.scratch) + (needs.inputs + 2).next_multiple_of(4) + 11 * 4
+}
+
+/// The file with the checksum that its contents ask for.
+pub(crate) fn with_valid_checksum(bytes: &[u8]) -> Vec<u8> {
+    let mut fixed = bytes.to_vec();
+    let covered = bytes[..12].iter().chain(&bytes[16..]);
+    let crc = !covered.fold(!0u32, |crc, &byte| {
+        (0..8).fold(crc ^ u32::from(byte), |crc, _| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg()))
+    });
+    fixed[12..16].copy_from_slice(&crc.to_le_bytes());
+    fixed
 }

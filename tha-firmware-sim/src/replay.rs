@@ -1,14 +1,14 @@
 //! A recording through the stream, against the f64 batch prediction of tha-train.
 
 use crate::bound::ErrorBound;
-use crate::emulator::{self, EmulatorError, Processor, StackUse};
-use crate::model_file::ModelFile;
-use crate::reference::Reference;
-use crate::stream::{Device, Stream, record_lengths, samples};
+use crate::emulator::{self, EmulatorError, Numbers, Processor, StackUse};
+use crate::model_file::{DeviceModel, ModelFile};
+use crate::reference::{IntegerReference, Reference};
+use crate::stream::{Device, Status, Stream, record_lengths, samples};
 use serde::Serialize;
 use std::time::{Duration, Instant};
-use tha_core::CapacityError;
 use tha_core::build::ModelSpec;
+use tha_core::{CapacityError, integer};
 use tha_train::data::Dataset;
 use tha_train::stage::{eating_offset, mean_and_std};
 
@@ -119,7 +119,7 @@ pub fn compare(file: &ModelFile, data: &Dataset, stream: &Stream) -> Comparison 
     let spec = batch.spec();
     let rows = data.scored_rows(spec.settled());
     let prediction = batch.predict(data, &rows);
-    let mut bound = ErrorBound::new(spec);
+    let mut bound = Bound::new(file, spec);
     let model_bound = bound.model();
     let mut outputs: Vec<OutputComparison> = spec
         .outputs
@@ -138,17 +138,17 @@ pub fn compare(file: &ModelFile, data: &Dataset, stream: &Stream) -> Comparison 
     let ready = stream.status.iter().filter(|status| status.ready()).count();
     let mut within_bound = stream.status.len() == data.len() && ready == rows.len();
     let mut bound_used = 0.0f64;
-    let all = bounds(&mut bound, data);
+    let all = bounds(&mut bound, spec.settled(), data, &stream.status);
     for (k, (row, bounds)) in all.enumerate() {
         for ((j, output), (&y, bound)) in
             outputs.iter_mut().enumerate().zip(stream.at(row).iter().zip(bounds))
         {
             let expected = prediction[(k, j)];
-            // The range of f32 was left: both say so, which is all that can be compared.
+            // The range of f32, or of integers, was left: both say so, which is all that can be compared.
             let difference = if y.is_finite() { (f64::from(y) - expected).abs() } else { f64::INFINITY };
             within_bound &= difference <= bound;
-            output.error_bound = output.error_bound.max(bound);
-            if difference.is_finite() || bound.is_finite() {
+            if bound.is_finite() {
+                output.error_bound = output.error_bound.max(bound);
                 output.max_abs_error = output.max_abs_error.max(difference);
                 output.rms_error += difference * difference;
                 bound_used = bound_used.max(difference / bound);
@@ -178,10 +178,58 @@ pub fn compare(file: &ModelFile, data: &Dataset, stream: &Stream) -> Comparison 
     }
 }
 
+/// How far the device may be from the batch.
+pub(crate) enum Bound<'s> {
+    /// In f32: sample by sample.
+    Float(Box<ErrorBound<'s>>),
+    /// In integers: that of the file, while the device says that nothing is out of range or limited.
+    Integer(Vec<f64>, usize),
+}
+
+impl<'s> Bound<'s> {
+    pub fn new(file: &ModelFile, spec: &'s ModelSpec) -> Self {
+        match file.model() {
+            DeviceModel::Float(_) => Self::Float(Box::new(ErrorBound::new(spec))),
+            DeviceModel::Integer(model) => {
+                Self::Integer(model.units().iter().map(|unit| unit.bound.into()).collect(), 0)
+            }
+        }
+    }
+
+    /// For any input in the training range.
+    pub fn model(&self) -> Vec<f64> {
+        match self {
+            Self::Float(bound) => bound.model(),
+            Self::Integer(bounds, _) => bounds.clone(),
+        }
+    }
+
+    fn reset(&mut self) {
+        match self {
+            Self::Float(bound) => bound.reset(),
+            Self::Integer(_, taken) => *taken = 0,
+        }
+    }
+
+    fn push(&mut self, u: &[f64], settled: usize, status: Status) -> Option<Vec<f64>> {
+        match self {
+            Self::Float(bound) => bound.push(u),
+            Self::Integer(bounds, taken) => {
+                *taken += 1;
+                let outside = status.overflow() || status.out_of_range();
+                let bound = |bound: &f64| if outside { f64::INFINITY } else { *bound };
+                (*taken >= settled).then(|| bounds.iter().map(bound).collect())
+            }
+        }
+    }
+}
+
 /// The rows of a data set at which the model has settled, and the bounds of the outputs there.
 pub(crate) fn bounds<'b>(
-    bound: &'b mut ErrorBound<'_>,
+    bound: &'b mut Bound<'_>,
+    settled: usize,
     data: &'b Dataset,
+    status: &'b [Status],
 ) -> impl Iterator<Item = (usize, Vec<f64>)> + 'b {
     let rows =
         data.records.iter().flat_map(|record| record.rows.clone().map(|row| (row, row == record.rows.start)));
@@ -190,7 +238,7 @@ pub(crate) fn bounds<'b>(
             bound.reset();
         }
         let u: Vec<f64> = data.u.iter().map(|column| column[row]).collect();
-        Some((row, bound.push(&u)?))
+        Some((row, bound.push(&u, settled, status.get(row).copied().unwrap_or_default())?))
     })
 }
 
@@ -236,16 +284,51 @@ fn lost(
 
 /// Whether the stream has, to the bit, the outputs that `FORMAT.md` prescribes.
 #[must_use]
-pub fn follows_the_format(spec: &ModelSpec, data: &Dataset, samples: &[f32], stream: &Stream) -> bool {
-    let mut reference = Reference::<f32>::new(spec);
+pub fn follows_the_format(file: &ModelFile, data: &Dataset, samples: &[f32], stream: &Stream) -> bool {
+    let batch = file.batch();
+    let mut plain: Box<dyn Plain> = match file.model() {
+        DeviceModel::Float(_) => Box::new(Reference::<f32>::new(batch.spec())),
+        DeviceModel::Integer(model) => Box::new(Integers(IntegerReference::new(&model), model)),
+    };
     let same = |(a, b): (&f32, &f32)| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
     data.records.iter().all(|record| {
-        reference.reset();
+        plain.restart();
         record.rows.clone().all(|t| {
             let u = &samples[t * data.u.len()..(t + 1) * data.u.len()];
-            reference.push(u).is_none_or(|y| y.iter().zip(stream.at(t)).all(same))
+            plain.take_sample(u).is_none_or(|y| y.iter().zip(stream.at(t)).all(same))
         })
     })
+}
+
+/// An implementation of `FORMAT.md` that is as plain as possible.
+trait Plain {
+    fn restart(&mut self);
+    fn take_sample(&mut self, u: &[f32]) -> Option<Vec<f32>>;
+}
+
+impl Plain for Reference<'_, f32> {
+    fn restart(&mut self) {
+        self.reset();
+    }
+
+    fn take_sample(&mut self, u: &[f32]) -> Option<Vec<f32>> {
+        self.push(u)
+    }
+}
+
+/// Counts in, physical units out.
+struct Integers<'m>(IntegerReference<'m>, integer::Model<'m>);
+
+impl Plain for Integers<'_> {
+    fn restart(&mut self) {
+        self.0.reset();
+    }
+
+    fn take_sample(&mut self, u: &[f32]) -> Option<Vec<f32>> {
+        let scales = self.1.outputs().iter().zip(self.1.units());
+        let y = self.0.push(u)?;
+        Some(y.iter().zip(scales).map(|(y, (output, unit))| output.offset + unit.unit * *y as f32).collect())
+    }
 }
 
 /// What the board says beside the outputs.
@@ -309,17 +392,22 @@ pub fn run(file: &ModelFile, data: &Dataset, target: Target) -> Result<Report, R
     let host = device.replay(&samples, &records);
     let (stream, bit_exact, board, latency) = match target {
         Target::Host => {
-            let exact = follows_the_format(file.batch().spec(), data, &samples, &host);
+            let exact = follows_the_format(file, data, &samples, &host);
             (host, exact, None, Some(latency(&mut device, &samples, &records)))
         }
         Target::Board(processor) => {
-            let image = emulator::build_for(processor, file)?;
+            let image = emulator::build_for(processor, file, Numbers::of(file))?;
             let replay = emulator::replay(&image, file, &samples, &records)?;
-            let report = BoardReport {
-                instructions: replay.instructions,
-                stack: replay.stack,
-                image_bytes: image.flash,
+            // Integers are made for counts: what rounding physical units costs in software is no part of them.
+            let numbers = image.numbers.counted();
+            let counted = match numbers == image.numbers {
+                true => replay.instructions,
+                false => {
+                    let image = emulator::build_for(processor, file, numbers)?;
+                    emulator::replay(&image, file, &samples, &records)?.instructions
+                }
             };
+            let report = BoardReport { instructions: counted, stack: replay.stack, image_bytes: image.flash };
             let exact = replay.stream.same_bits(&host);
             (replay.stream, exact, Some(report), None)
         }
@@ -371,12 +459,11 @@ mod tests {
     fn a_wrong_output_a_missing_one_and_a_wrong_bit_are_found() {
         let made = generate(&SynthParams { samples: 300, ..SynthParams::new(Kind::Volterra) }).unwrap();
         let file = ModelFile::new(&made.model.unwrap().to_bytes().unwrap()).unwrap();
-        let spec = file.batch().spec().clone();
         let samples = samples(&made.train);
         let stream = Device::new(&file).unwrap().replay(&samples, &[300]);
         let good = compare(&file, &made.train, &stream);
         assert!(good.within_bound && good.bound_used > 0.0 && good.bound_used < 1.0);
-        assert!(follows_the_format(&spec, &made.train, &samples, &stream));
+        assert!(follows_the_format(&file, &made.train, &samples, &stream));
 
         let mut wrong = stream.clone();
         wrong.outputs[100] += 2.0 * good.outputs[0].error_bound as f32;
@@ -389,7 +476,7 @@ mod tests {
         let mut flipped = stream.clone();
         flipped.outputs[100] = f32::from_bits(stream.outputs[100].to_bits() ^ 1);
         assert!(compare(&file, &made.train, &flipped).within_bound);
-        assert!(!follows_the_format(&spec, &made.train, &samples, &flipped));
+        assert!(!follows_the_format(&file, &made.train, &samples, &flipped));
         assert!(!flipped.same_bits(&stream));
     }
 }

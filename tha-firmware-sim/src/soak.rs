@@ -3,9 +3,8 @@
 //! The batch knows nothing of states: a reset starts a new record, a swap lets the other model predict from the same
 //! record, a NaN is the value before it. Every output must be within the bound of its sample.
 
-use crate::bound::ErrorBound;
-use crate::model_file::ModelFile;
-use crate::replay::{ReplayError, bounds};
+use crate::model_file::{DeviceModel, ModelFile};
+use crate::replay::{Bound, ReplayError, bounds};
 use crate::stream::Device;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -76,8 +75,9 @@ pub fn soak(
             }
             report.held += block.sample(t, files[active], &mut row);
             block.active.push(active);
-            if let Some(output) = device.push(&row).output() {
-                outputs[t * shape.outputs..(t + 1) * shape.outputs].copy_from_slice(output.y);
+            let said = device.push(&row);
+            if said.status.ready() {
+                outputs[t * shape.outputs..(t + 1) * shape.outputs].copy_from_slice(said.y);
             }
         }
         block.finish(length);
@@ -98,17 +98,19 @@ fn judge(files: &[&ModelFile; 2], block: &Block, outputs: &[f32], report: &mut S
     let given = outputs.chunks_exact(width).filter(|y| !y[0].is_nan()).count();
     report.broken += given.abs_diff(scored.len());
     for (k, file) in files.iter().enumerate() {
-        let batch = file.batch();
-        let mut bound = ErrorBound::new(batch.spec());
+        // Integers leave nothing to rounding: the batch is the device without resets and swaps, and must agree to the bit.
+        let integers = matches!(file.model(), DeviceModel::Integer(_));
+        let batch = if integers { file.device_batch() } else { file.batch() };
+        let mut bound = Bound::new(file, batch.spec());
         let rows: Vec<usize> = scored.iter().copied().filter(|&t| block.active[t] == k).collect();
         let prediction = batch.predict(&block.data, &rows);
-        let bounds = bounds(&mut bound, &block.data).filter(|(t, _)| block.active[*t] == k);
+        let bounds = bounds(&mut bound, settled, &block.data, &[]).filter(|(t, _)| block.active[*t] == k);
         for (i, (t, bounds)) in bounds.enumerate() {
             for (j, bound) in bounds.into_iter().enumerate() {
                 let difference = (f64::from(outputs[t * width + j]) - prediction[(i, j)]).abs();
                 report.outputs += 1;
                 // A NaN is not within the bound.
-                let within = difference <= bound;
+                let within = difference <= if integers { 0.0 } else { bound };
                 report.broken += usize::from(!within);
                 report.max_abs_error = report.max_abs_error.max(difference);
                 report.error_bound = report.error_bound.max(bound);
@@ -130,24 +132,25 @@ struct Block {
 
 impl Block {
     fn draw(file: &ModelFile, length: usize, random: &mut ChaCha8Rng) -> Self {
-        let model = file.model();
+        let (model, batch) = (file.model(), file.batch());
+        let inputs = &batch.spec().inputs;
         let holds = model.non_finite_policy() == NonFinitePolicy::Hold;
-        let mut drawn = Vec::with_capacity(length * model.inputs().len());
+        let mut drawn = Vec::with_capacity(length * inputs.len());
         for _ in 0..length {
-            for input in model.inputs() {
+            for input in inputs {
                 let (middle, half) = (0.5 * (input.low + input.high), 0.5 * (input.high - input.low));
                 let far = if random.random_range(0..200) == 0 { 1.5 } else { 1.0 };
                 let value = middle + far * half * random.random_range(-1.0..1.0);
                 drawn.push(if holds && random.random_range(0..1000) == 0 { f32::NAN } else { value });
             }
         }
-        let inputs = vec![Vec::with_capacity(length); model.inputs().len()];
+        let columns = vec![Vec::with_capacity(length); inputs.len()];
         let names = model.input_names().map(str::to_owned).collect();
         let data = Dataset {
             origin: "soak".into(),
             inputs: names,
             outputs: Vec::new(),
-            u: inputs,
+            u: columns,
             y: Vec::new(),
             records: Vec::new(),
         };
@@ -177,7 +180,7 @@ impl Block {
             column.push(match column.last() {
                 _ if !missing => value.into(),
                 Some(&before) if !first => before,
-                _ => file.model().inputs()[channel].offset.into(),
+                _ => file.model().mean(channel).into(),
             });
         }
         held

@@ -1,11 +1,12 @@
 //! tha-core on the host: what the device would say to every sample of a recording.
 
-use crate::model_file::ModelFile;
-use tha_core::{CapacityError, Flags, Model, Output, State, Step, Swap, SwapError, push};
+use crate::model_file::{DeviceModel, ModelFile};
+use tha_core::{CapacityError, ChannelFlags, Flags, State, Step, Swap, SwapError, integer, push};
 use tha_train::data::Dataset;
 
 /// Room for every model that a microcontroller could hold.
 type Room = State<1024, { 1 << 16 }, { 1 << 15 }>;
+type IntegerRoom = integer::State<1024, { 1 << 16 }, { 1 << 15 }>;
 
 /// What the device said to a sample, in one word, the same as the replay image writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,16 +15,6 @@ pub struct Status(pub u32);
 impl Status {
     const WARMING: u32 = 1 << 8;
     const REFUSED: u32 = 1 << 9;
-
-    /// The word for a step.
-    #[must_use]
-    pub fn of(step: &Step<'_>) -> Self {
-        Self(match step {
-            Step::Ready(output) => flag_bits(output.flags),
-            Step::Warming { .. } => Self::WARMING,
-            Step::Refused(_) => Self::REFUSED,
-        })
-    }
 
     /// There is an output.
     #[must_use]
@@ -77,6 +68,17 @@ fn flag_bits(flags: Flags) -> u32 {
         .sum()
 }
 
+/// What the device said to a sample.
+#[derive(Clone, Copy, Debug)]
+pub struct Said<'s> {
+    /// In one word.
+    pub status: Status,
+    /// l outputs in physical units; none while there are none.
+    pub y: &'s [f32],
+    /// What was noticed at each input, where there are outputs.
+    pub channels: &'s [ChannelFlags],
+}
+
 /// Status and outputs of every sample.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stream {
@@ -95,12 +97,12 @@ impl Stream {
         Self { width, ..Self::default() }
     }
 
-    /// Appends a step.
-    pub fn push(&mut self, step: &Step<'_>) {
-        self.status.push(Status::of(step));
-        match step.output() {
-            Some(Output { y, .. }) => self.outputs.extend(y),
-            None => self.outputs.extend(std::iter::repeat_n(f32::NAN, self.width)),
+    /// Appends what was said to a sample.
+    pub fn push(&mut self, said: &Said<'_>) {
+        self.status.push(said.status);
+        match said.status.ready() {
+            true => self.outputs.extend(said.y),
+            false => self.outputs.extend(std::iter::repeat_n(f32::NAN, self.width)),
         }
     }
 
@@ -125,9 +127,21 @@ impl Stream {
 #[derive(Debug)]
 pub struct Device<'m> {
     /// The running model.
-    pub model: Model<'m>,
-    state: Box<Room>,
+    pub model: DeviceModel<'m>,
+    state: Memory,
+    /// The outputs of an integer model in physical units.
+    y: Vec<f32>,
 }
+
+/// The state of a device.
+#[derive(Debug)]
+enum Memory {
+    Float(Box<Room>),
+    Integer(Box<IntegerRoom>),
+}
+
+/// A state of another kind has other outputs, so to say.
+const OTHER_NUMBERS: SwapError = SwapError::Shape { what: "kinds of numbers", state: 0, model: 1 };
 
 impl<'m> Device<'m> {
     /// Switches on.
@@ -136,26 +150,58 @@ impl<'m> Device<'m> {
     /// [`CapacityError`] for a model far larger than any microcontroller.
     pub fn new(file: &'m ModelFile) -> Result<Self, CapacityError> {
         let model = file.model();
-        Ok(Self { model, state: Box::new(Room::new(&model)?) })
+        let state = match &model {
+            DeviceModel::Float(model) => Memory::Float(Box::new(Room::new(model)?)),
+            DeviceModel::Integer(model) => Memory::Integer(Box::new(IntegerRoom::new(model)?)),
+        };
+        Ok(Self { model, state, y: Vec::new() })
     }
 
     /// One sample.
-    pub fn push(&mut self, u: &[f32]) -> Step<'_> {
-        push(&self.model, &mut self.state, u)
+    pub fn push(&mut self, u: &[f32]) -> Said<'_> {
+        let refused = Said { status: Status(Status::REFUSED), y: &[], channels: &[] };
+        match (&self.model, &mut self.state) {
+            (DeviceModel::Float(model), Memory::Float(state)) => match push(model, state, u) {
+                Step::Ready(output) => {
+                    let status = Status(flag_bits(output.flags));
+                    Said { status, y: output.y, channels: output.channels }
+                }
+                Step::Warming { .. } => Said { status: Status(Status::WARMING), ..refused },
+                Step::Refused(_) => refused,
+            },
+            (DeviceModel::Integer(model), Memory::Integer(state)) => match integer::push(model, state, u) {
+                integer::Step::Ready(output) => {
+                    self.y.clear();
+                    self.y.extend(output.values());
+                    let status = Status(flag_bits(output.flags));
+                    Said { status, y: &self.y, channels: output.channels }
+                }
+                integer::Step::Warming { .. } => Said { status: Status(Status::WARMING), ..refused },
+                integer::Step::Refused(_) => refused,
+            },
+            _ => refused,
+        }
     }
 
     /// Forgets the history, as after a loss of power.
     pub fn reset(&mut self) {
-        self.state.reset();
+        match &mut self.state {
+            Memory::Float(state) => state.reset(),
+            Memory::Integer(state) => state.reset(),
+        }
     }
 
     /// Goes on with another model.
     ///
     /// # Errors
-    /// [`SwapError`] for a model of another shape; the old one goes on.
+    /// [`SwapError`] for a model of another shape or with other numbers; the old one goes on.
     pub fn swap(&mut self, file: &'m ModelFile) -> Result<Swap, SwapError> {
         let model = file.model();
-        let swap = self.state.swap(&model)?;
+        let swap = match (&model, &mut self.state) {
+            (DeviceModel::Float(model), Memory::Float(state)) => state.swap(model)?,
+            (DeviceModel::Integer(model), Memory::Integer(state)) => state.swap(model)?,
+            _ => return Err(OTHER_NUMBERS),
+        };
         self.model = model;
         Ok(swap)
     }

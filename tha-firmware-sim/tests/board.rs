@@ -5,7 +5,7 @@
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use tha_firmware_sim::emulator::{
-    EmulatorError, Processor, Replay, Setting, StackUse, build, build_linked, replay,
+    EmulatorError, Numbers, Processor, Replay, Setting, StackUse, build, build_linked, replay,
 };
 use tha_firmware_sim::model_file::ModelFile;
 use tha_firmware_sim::stream::Device;
@@ -36,8 +36,11 @@ fn same_bits(processor: Processor, linked: bool, records: &[usize]) -> Option<Re
     let file = model();
     let samples = samples(&file, records.iter().sum());
     let run = || -> Result<Replay, EmulatorError> {
-        let image =
-            if linked { build_linked(processor, &file)? } else { build(processor, Setting::default())? };
+        let image = if linked {
+            build_linked(processor, &file, Numbers::of(&file))?
+        } else {
+            build(processor, Setting::default(), Numbers::of(&file))?
+        };
         replay(&image, &file, &samples, records)
     };
     let board = match run() {

@@ -2,6 +2,10 @@
 //! blocks. In f32 it is what every device must give to the bit; in f64 the batch prediction rests on it; with
 //! [`bound::Approximate`](crate::bound) for numbers it says how far the two can be apart.
 
+mod integer;
+
+pub use integer::IntegerReference;
+
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::ops::{Add, Div, Mul, Sub};

@@ -14,7 +14,7 @@ pub(super) struct Work<'w, 'a> {
     pub x: &'w [i16],
     pub cells: &'w [u16],
     /// Room for the features, the rows of the mapped ones and the sums of a head.
-    pub gathered: &'w mut [i16],
+    pub gathered: &'w mut [i32],
     pub rows: &'w mut [u16],
     pub acc: &'w mut [i32],
     /// The unit of the features.
@@ -28,17 +28,20 @@ pub(super) fn add(heads: Heads<'_>, work: Work<'_, '_>, y: &mut [i32]) -> bool {
     let mut changed = false;
     for head in heads {
         let Some(acc) = acc.get_mut(..head.constants.len()) else { break };
-        for (acc, constant) in acc.iter_mut().zip(head.constants) {
-            *acc = *constant;
-        }
         let used = match head.features {
             [] => gather(window, inputs, head.inputs, gathered),
             features => pick(x, features, gathered),
         };
-        let Some(own) = gathered.get(..used) else { break };
-        let plain = if cells.is_empty() { used } else { cut(stage, head.features, cells, rows) };
-        let Some((plain, t)) = own.split_at_checked(plain) else { break };
-        kernel::sums(Features { plain, rows, t, one }, head.rows, head.cores, acc);
+        let (mut plain, mut own_rows) = (used, &[][..]);
+        if !cells.is_empty() {
+            plain = cut(stage, head.features, cells, rows);
+            own_rows = rows.get(..used - plain).unwrap_or_default();
+        }
+        let Some((plain, t)) = gathered.get(..used).and_then(|own| own.split_at_checked(plain)) else {
+            break;
+        };
+        let features = Features { plain, rows: own_rows, t, one };
+        kernel::sums(features, head.rows, head.constants, head.cores, acc);
         let (v, limited) = kernel::chain(head.ranks, head.shifts, acc);
         changed |= limited;
         let served = y.get_mut(head.first..).unwrap_or_default();
@@ -51,27 +54,52 @@ pub(super) fn add(heads: Heads<'_>, work: Work<'_, '_>, y: &mut [i32]) -> bool {
 
 /// Those of the features that a head uses; comes back how many.
 #[inline(never)]
-fn pick(x: &[i16], features: &[u16], gathered: &mut [i16]) -> usize {
+fn pick(x: &[i16], features: &[u16], gathered: &mut [i32]) -> usize {
     for (place, &feature) in gathered.iter_mut().zip(features) {
-        *place = x.get(usize::from(feature)).copied().unwrap_or(0);
+        *place = x.get(usize::from(feature)).map_or(0, |&x| x.into());
     }
     features.len()
 }
 
 /// The features of a head of lags: its inputs at every lag, newest first; comes back how many.
 #[inline]
-fn gather(window: &[i16], p: usize, inputs: &[u16], gathered: &mut [i16]) -> usize {
-    let (mut places, mut rest) = (gathered.iter_mut(), window);
-    while let Some((lag, later)) = rest.split_at_checked(p) {
-        for (&input, place) in inputs.iter().zip(&mut places) {
-            *place = lag.get(usize::from(input)).copied().unwrap_or(0);
-        }
-        rest = later;
-        if rest.is_empty() {
-            break;
-        }
+fn gather(window: &[i16], p: usize, inputs: &[u16], room: &mut [i32]) -> usize {
+    // Small heads have loops of their own, in which the indices are checked once and stay in registers.
+    match *inputs {
+        [a] => gather_few(window, p, [a], room),
+        [a, b] => gather_few(window, p, [a, b], room),
+        [a, b, c] => gather_few(window, p, [a, b, c], room),
+        [a, b, c, d] => gather_few(window, p, [a, b, c, d], room),
+        _ => gather_many(window, p, inputs, room),
     }
-    inputs.len() * (window.len() / p.max(1))
+}
+
+#[inline(never)]
+fn gather_many(window: &[i16], p: usize, inputs: &[u16], room: &mut [i32]) -> usize {
+    let (mut places, mut rest, mut used) = (room.iter_mut(), window, 0);
+    while let Some((lag, later)) = rest.split_at_checked(p.max(1)) {
+        for (&input, place) in inputs.iter().zip(&mut places) {
+            *place = lag.get(usize::from(input)).map_or(0, |&x| x.into());
+        }
+        (rest, used) = (later, used + inputs.len());
+    }
+    used
+}
+
+#[inline]
+fn gather_few<const K: usize>(window: &[i16], p: usize, inputs: [u16; K], room: &mut [i32]) -> usize {
+    if inputs.iter().any(|&input| usize::from(input) >= p) {
+        return 0;
+    }
+    let (mut rest, mut used) = (window, 0);
+    for places in room.as_chunks_mut::<K>().0 {
+        let Some((lag, later)) = rest.split_at_checked(p) else { break };
+        for (input, place) in inputs.into_iter().zip(places) {
+            *place = lag.get(usize::from(input)).map_or(0, |&x| x.into());
+        }
+        (rest, used) = (later, used + K);
+    }
+    used
 }
 
 /// For the mapped ones of the features of a head the row of the lower node of their cell; comes back how many are plain.

@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::kernel::halves;
+use super::kernel::{Word, halves};
 use crate::head::count_sums;
 
 /// How far the results of a core are shifted to the right.
@@ -41,7 +41,7 @@ pub struct Head<'a> {
     /// Coefficients of a sum, without its constant.
     pub rows: usize,
     pub(super) first: usize,
-    pub(super) cores: &'a [u32],
+    pub(super) cores: &'a [Word],
 }
 
 impl<'a> Iterator for Heads<'a> {
@@ -71,7 +71,7 @@ impl<'a> Iterator for Heads<'a> {
             constants: cast(constants),
             rows,
             first: first as usize,
-            cores,
+            cores: cast(cores),
         })
     }
 }
@@ -88,8 +88,9 @@ impl Head<'_> {
         let right = *self.ranks.get(k + 1)? as usize;
         let sum = count_sums(self.ranks.get(k + 1..)?)? + a * right + b;
         let words = self.cores.get(sum / 2 * self.rows..)?.get(..self.rows)?;
-        let own =
-            move |&word: &u32| if sum % 2 == 0 { halves(word)[0] as i16 } else { halves(word)[1] as i16 };
+        let own = move |&word: &Word| {
+            if sum.is_multiple_of(2) { halves(word)[0] as i16 } else { halves(word)[1] as i16 }
+        };
         Some((*self.constants.get(sum)?, words.iter().map(own)))
     }
 }

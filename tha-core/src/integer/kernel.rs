@@ -6,121 +6,190 @@
 
 use core::cell::Cell;
 
-use super::{LIMIT, Shifts, limit};
+use super::Shifts;
 
 /// The features of a head.
 #[derive(Clone, Copy)]
 pub(super) struct Features<'x> {
     /// The plain ones, without the leading 1.
-    pub plain: &'x [i16],
+    pub plain: &'x [i32],
     /// Of the mapped ones: the row of the lower node, and how far they have come from there, 0 to `one`.
     pub rows: &'x [u16],
-    pub t: &'x [i16],
+    pub t: &'x [i32],
     pub one: i32,
+}
+
+/// Two numbers of 16 bits. RISC-V loads halves and extends their sign in one instruction; the others need fewer for a word.
+#[cfg(target_arch = "riscv32")]
+pub(super) type Word = [i16; 2];
+#[cfg(not(target_arch = "riscv32"))]
+pub(super) type Word = u32;
+
+#[cfg(target_arch = "riscv32")]
+#[inline]
+pub(super) fn halves(word: Word) -> [i32; 2] {
+    word.map(i32::from)
+}
+
+/// The halves of a word.
+#[cfg(not(target_arch = "riscv32"))]
+#[inline]
+pub(super) fn halves(word: Word) -> [i32; 2] {
+    [i32::from(word as i16), (word as i32) >> 16]
 }
 
 /// Two pairs at a time share the loads of x. A Cortex-M0, known by having no atomics, has registers for one.
 const TWO_PAIRS: bool = !cfg!(all(target_arch = "arm", not(target_has_atomic = "32")));
 
-/// All sums of a head, of `rows` coefficients each; `acc` has their constants.
+/// All sums of a head, of `rows` coefficients each.
 #[inline]
-pub(super) fn sums(x: Features<'_>, rows: usize, mut cores: &[u32], acc: &mut [i32]) {
-    let (mut pairs, _) = acc.as_chunks_mut::<2>();
+pub(super) fn sums(x: Features<'_>, rows: usize, constants: &[i32], cores: &[Word], acc: &mut [i32]) {
+    let (places, _) = acc.as_chunks_mut::<2>();
+    let (starts, _) = constants.as_chunks::<2>();
     if TWO_PAIRS {
-        let (quads, _) = pairs.as_chunks_mut::<2>();
-        for quad in quads.iter_mut() {
-            let Some((first, rest)) = cores.split_at_checked(rows) else { return };
-            let Some((second, rest)) = rest.split_at_checked(rows) else { return };
-            add_two(x, [first, second], quad);
-            cores = rest;
+        let ((outs, last), (quads, start)) = (places.as_chunks_mut::<2>(), starts.as_chunks::<2>());
+        plain_two(x.plain, rows, quads, cores, outs);
+        if !last.is_empty() {
+            let done = 2 * quads.len() * rows;
+            plain_one(x.plain, rows, start, cores.get(done..).unwrap_or_default(), last);
         }
-        let done = 2 * quads.len();
-        pairs = pairs.get_mut(done..).unwrap_or_default();
+    } else {
+        plain_one(x.plain, rows, starts, cores, places);
     }
-    for pair in pairs {
-        let Some((own, rest)) = cores.split_at_checked(rows) else { return };
-        add_one(x, own, pair);
+    if !x.rows.is_empty() {
+        mapped(x, rows, cores, places);
+    }
+}
+
+/// A feature, which has 16 bits. Where a multiplication takes halves of registers this says so; elsewhere it would cost an instruction.
+#[inline]
+fn feature(x: i32) -> i32 {
+    if TWO_PAIRS && cfg!(target_arch = "arm") { i32::from(x as i16) } else { x }
+}
+
+/// The constants and the plain features of pairs. In a function of its own, so that the loop has the registers to itself.
+#[inline(never)]
+fn plain_one(x: &[i32], rows: usize, starts: &[[i32; 2]], mut cores: &[Word], out: &mut [[i32; 2]]) {
+    for (&start, out) in starts.iter().zip(out) {
+        let Some((own, rest)) = cores.split_at_checked(rows) else { break };
+        *out = pair(start, own, x);
         cores = rest;
     }
 }
 
-/// The halves of a word.
 #[inline]
-pub(super) fn halves(word: u32) -> [i32; 2] {
-    [i32::from(word as i16), (word as i32) >> 16]
+fn pair([mut a, mut b]: [i32; 2], words: &[Word], x: &[i32]) -> [i32; 2] {
+    for (&w, &x) in words.iter().zip(x) {
+        let [low, high] = halves(w);
+        a += low * x;
+        b += high * x;
+    }
+    [a, b]
 }
 
-#[inline]
-fn add_one(x: Features<'_>, words: &[u32], pair: &mut [i32; 2]) {
-    let [mut a, mut b] = *pair;
-    for (&word, &x) in words.iter().zip(x.plain) {
-        let (low, high) = (halves(word), i32::from(x));
-        a += low[0] * high;
-        b += low[1] * high;
-    }
-    for (&row, &upper) in x.rows.iter().zip(x.t) {
-        let Some(&[from, to, ..]) = words.get(usize::from(row)..) else { break };
-        let (upper, lower) = (i32::from(upper), x.one - i32::from(upper));
-        let (from, to) = (halves(from), halves(to));
-        a += from[0] * lower + to[0] * upper;
-        b += from[1] * lower + to[1] * upper;
-    }
-    *pair = [a, b];
-}
-
-#[inline]
-fn add_two(x: Features<'_>, [first, second]: [&[u32]; 2], quad: &mut [[i32; 2]; 2]) {
-    let [[mut a, mut b], [mut c, mut d]] = *quad;
-    for ((&one, &two), &x) in first.iter().zip(second).zip(x.plain) {
-        let (one, two, x) = (halves(one), halves(two), i32::from(x));
-        a += one[0] * x;
-        b += one[1] * x;
-        c += two[0] * x;
-        d += two[1] * x;
-    }
-    for (&row, &upper) in x.rows.iter().zip(x.t) {
-        let row = usize::from(row);
-        let (Some(&[one, three, ..]), Some(&[two, four, ..])) = (first.get(row..), second.get(row..)) else {
-            break;
+/// The same for two pairs at a time.
+#[inline(never)]
+fn plain_two(
+    x: &[i32],
+    rows: usize,
+    starts: &[[[i32; 2]; 2]],
+    mut cores: &[Word],
+    out: &mut [[[i32; 2]; 2]],
+) {
+    let (twos, ones) = x.as_chunks::<2>();
+    for (&[[mut a, mut b], [mut c, mut d]], out) in starts.iter().zip(out) {
+        let Some((first, rest)) = cores.split_at_checked(rows) else { break };
+        let Some((second, rest)) = rest.split_at_checked(rows) else { break };
+        let mut add = |w: Word, v: Word, x: i32| {
+            let (w, v, x) = (halves(w), halves(v), feature(x));
+            a += w[0] * x;
+            b += w[1] * x;
+            c += v[0] * x;
+            d += v[1] * x;
         };
-        let (upper, lower) = (i32::from(upper), x.one - i32::from(upper));
-        let (one, two, three, four) = (halves(one), halves(two), halves(three), halves(four));
-        a += one[0] * lower + three[0] * upper;
-        b += one[1] * lower + three[1] * upper;
-        c += two[0] * lower + four[0] * upper;
-        d += two[1] * lower + four[1] * upper;
+        let words = first.as_chunks::<2>().0.iter().zip(second.as_chunks::<2>().0);
+        for ((&[w, y], &[v, z]), &[x0, x1]) in words.zip(twos) {
+            add(w, v, x0);
+            add(y, z, x1);
+        }
+        let last = first.iter().zip(second).skip(2 * twos.len());
+        for ((&w, &v), &x) in last.zip(ones) {
+            add(w, v, x);
+        }
+        *out = [[a, b], [c, d]];
+        cores = rest;
     }
-    *quad = [[a, b], [c, d]];
+}
+
+/// Adds the mapped features.
+#[inline(never)]
+fn mapped(x: Features<'_>, rows: usize, mut cores: &[Word], pairs: &mut [[i32; 2]]) {
+    for pair in pairs {
+        let Some((own, rest)) = cores.split_at_checked(rows) else { break };
+        let [mut a, mut b] = *pair;
+        for (&row, &upper) in x.rows.iter().zip(x.t) {
+            let Some(&[from, to, ..]) = own.get(usize::from(row)..) else { break };
+            let lower = x.one - upper;
+            let (from, to) = (halves(from), halves(to));
+            a += from[0] * lower;
+            b += from[1] * lower;
+            a += to[0] * upper;
+            b += to[1] * upper;
+        }
+        *pair = [a, b];
+        cores = rest;
+    }
 }
 
 /// Multiplies the sums of a head out, right to left; `ranks` are r_0, ..., r_d = 1. Come back the r_0 values, and whether a
 /// limit changed anything on the way. Every vector overwrites the first sums of its core: row a is read before place a is written.
-#[inline]
+#[inline(never)]
 pub(super) fn chain<'t>(ranks: &[u32], shifts: &[Shifts], acc: &'t mut [i32]) -> (&'t [Cell<i32>], bool) {
     let acc = Cell::from_mut(acc).as_slice_of_cells();
     let ([lefts @ .., right, _], [earlier @ .., last]) = (ranks, shifts) else { return (&[], false) };
     let Some((mut v, mut rest)) = acc.split_at_checked(*right as usize) else { return (&[], false) };
-    let mut changed = 0;
+    let mut changed = false;
     for place in v {
-        let (value, change) = limit(place.get() >> last.sum, LIMIT);
-        place.set(value);
-        changed |= change;
+        place.set(narrow(place.get() >> last.sum, &mut changed));
     }
     for (&left, shifts) in lefts.iter().zip(earlier).rev() {
         let Some((core, later)) = rest.split_at_checked((left as usize).wrapping_mul(v.len())) else { break };
         let Some(out) = core.get(..left as usize) else { break };
-        let half = (1 << shifts.product) >> 1;
-        let mut row = core;
-        for place in out {
-            let Some((own, others)) = row.split_at_checked(v.len()) else { break };
-            let terms = own.iter().zip(v).map(|(acc, v)| (acc.get() >> shifts.sum) * v.get());
-            let sum = terms.fold(half, |sum, term| sum + term);
-            let (value, change) = limit(sum >> shifts.product, LIMIT);
-            place.set(value);
-            changed |= change;
-            row = others;
-        }
+        multiply(core, v, *shifts, out, &mut changed);
         (v, rest) = (out, later);
     }
-    (v, changed != 0)
+    (v, changed)
+}
+
+/// The rows of a core times a vector.
+#[inline(never)]
+fn multiply(core: &[Cell<i32>], v: &[Cell<i32>], shifts: Shifts, out: &[Cell<i32>], changed: &mut bool) {
+    let (half, mut row) = ((1 << shifts.product) >> 1, core);
+    let (fours, ones) = v.as_chunks::<4>();
+    for place in out {
+        let Some((own, others)) = row.split_at_checked(v.len()) else { break };
+        let mut sum = half;
+        let (quads, rest) = own.as_chunks::<4>();
+        for ([a, b, c, d], [w, x, y, z]) in quads.iter().zip(fours) {
+            sum += (a.get() >> shifts.sum) * w.get();
+            sum += (b.get() >> shifts.sum) * x.get();
+            sum += (c.get() >> shifts.sum) * y.get();
+            sum += (d.get() >> shifts.sum) * z.get();
+        }
+        for (acc, v) in rest.iter().zip(ones) {
+            sum += (acc.get() >> shifts.sum) * v.get();
+        }
+        place.set(narrow(sum >> shifts.product, changed));
+        row = others;
+    }
+}
+
+/// `value` within 16 bits, noting whether it was not.
+#[inline]
+fn narrow(value: i32, changed: &mut bool) -> i32 {
+    if i32::from(value as i16) == value {
+        return value;
+    }
+    *changed = true;
+    if value < 0 { i16::MIN.into() } else { i16::MAX.into() }
 }

@@ -11,7 +11,7 @@
 //! y_j  = sum over the heads of w_j v_j                    physical units: offset + unit y_j
 //! ```
 //!
-//! [`Model::parse`] proves for every sum that the largest values of its factors cannot overflow it: |x| <= 2^bits, |v| < 2^15 because they are
+//! [`Model::parse`] proves for every sum that the largest values of its factors cannot overflow it: |x| <= 2^bits, |v| <= 2^15 because they are
 //! limited, so sum |W| 2^bits + |B| < 2^31, and so on up to the outputs. What a limit changes is flagged: an input or a feature as out
 //! of range, a v as [`Flags::overflow`](crate::Flags::overflow). Section by section, averages keep 15 bits behind the unit of their input: see [`stage`].
 //!
@@ -50,7 +50,7 @@ pub use push::{Output, Step, push, push_counts};
 pub use stage::{FeatureRecord, Node, Run};
 pub use state::State;
 
-/// The largest v, and the largest that an input may be in front of filters.
+/// The largest that an input may be in front of filters; a vector of a head may also be one less than its negative.
 pub const LIMIT: i32 = i16::MAX as i32;
 /// Bits behind the unit of an input that a filter keeps.
 pub const FRACTION: u32 = 15;

@@ -13,6 +13,8 @@ use crate::format::Capacities;
 use crate::head::count_sums;
 use crate::parse::{Cursor, increasing};
 
+/// The largest size of a vector, and of what is beyond the range.
+const VECTOR: u64 = 1 << 15;
 /// The first size that a sum must not reach.
 const TOO_LARGE: u64 = 1 << 31;
 
@@ -29,7 +31,7 @@ pub(crate) struct Needs {
 
 impl Needs {
     /// Capacities of a model, in words of 32 bits. History is [counts, M p | window, 2 M p | signals], the first two of 16 bits; scratch is
-    /// [y | sums | gathered | rows | features | cells | beyond], all but the first two of 16 bits, each beginning at a word.
+    /// [y | sums | gathered | rows | features | cells | beyond], all but the first three of 16 bits, each beginning at a word.
     #[inline]
     pub(super) fn capacities(&self, shape: &Shape, stage: &Stage<'_>) -> Option<Capacities> {
         let features = stage.features.len();
@@ -49,8 +51,8 @@ impl Needs {
     ) -> Option<Capacities> {
         let window = shape.inputs.checked_mul(shape.memory)?;
         let history = window.div_ceil(2).checked_add(window)?.checked_add(signals)?;
-        let shorts = [self.gather, self.mapped, features, mapped, beyond];
-        let words = shape.outputs.checked_add(self.sums)?;
+        let shorts = [self.mapped, features, mapped, beyond];
+        let words = shape.outputs.checked_add(self.sums)?.checked_add(self.gather)?;
         let scratch = shorts.iter().try_fold(words, |sum, size| sum.checked_add(size.div_ceil(2)))?;
         Some(Capacities { inputs: shape.inputs, history, scratch })
     }
@@ -96,13 +98,12 @@ pub(super) fn stage<'a>(
         stage.signals = sum.filter(|&sum| sum < 1 << 28).ok_or(ParseError::SizeOverflow)?;
     }
     stage.features = block.table::<FeatureRecord, 3>(features)?;
-    let most = [1i32 << bits, LIMIT];
     for (feature, record) in stage.features.iter().enumerate() {
         let FeatureRecord { plus, minus, gain, shift, low, high } = *record;
         let input = stage.input_of(plus.into(), window, shape.inputs);
         let one_input =
             minus == FeatureRecord::NONE || stage.input_of(minus.into(), window, shape.inputs) == input;
-        let most = most[usize::from(feature >= features - mapped)];
+        let most = if feature < features - mapped { 1 << bits } else { LIMIT };
         let inside = low <= high && i32::from(low) >= -most && i32::from(high) <= most;
         if input.is_none() || !one_input || !inside || gain <= 0 || shift > 47 {
             return Err(ParseError::Feature { feature });
@@ -280,7 +281,7 @@ fn check_head<'a>(
     Heads { rest: whole }.next().ok_or(overflow)
 }
 
-/// The proof for the sums of a head: with features of at most 2^bits in size and vectors of at most [`LIMIT`] no sum reaches 2^31.
+/// The proof for the sums of a head: with features of at most 2^bits in size and vectors of at most 2^15 no sum reaches 2^31.
 /// Else comes back the first one that could.
 #[inline]
 fn check_sums(head: &Head<'_>, stage: &Stage<'_>, bits: u32) -> Result<(), usize> {
@@ -296,7 +297,7 @@ fn check_sums(head: &Head<'_>, stage: &Stage<'_>, bits: u32) -> Result<(), usize
                     return Err(sum);
                 }
                 // Shifts round down: a negative sum may come to one more.
-                row += ((most >> shifts.sum) + 1) * LIMIT as u64;
+                row += ((most >> shifts.sum) + 1) * VECTOR;
                 sum += 1;
             }
             if k + 1 < degree && row >= TOO_LARGE {
@@ -319,7 +320,7 @@ fn largest(head: &Head<'_>, stage: &Stage<'_>, sum: usize) -> u64 {
     let mut words = head.cores.get(start..).unwrap_or_default().iter().take(head.rows);
     let mut size = || {
         let [low, high] = words.next().map_or([0; 2], |&word| halves(word));
-        u64::from(if sum % 2 == 0 { low } else { high }.unsigned_abs())
+        u64::from(if sum.is_multiple_of(2) { low } else { high }.unsigned_abs())
     };
     if head.features.is_empty() {
         return (0..head.rows).map(|_| size()).sum();
@@ -343,12 +344,12 @@ pub(super) fn check_sum_of_heads(
             let own = output.checked_sub(head.first).and_then(|own| head.weights.get(own));
             own.map_or(0, |weight| u64::from(weight.unsigned_abs()))
         };
-        let mut most = heads.clone().map(weight).sum::<u64>() * LIMIT as u64;
+        let mut most = heads.clone().map(weight).sum::<u64>() * VECTOR;
         if let Some(&shift) = stage.linear_shifts.get(output) {
             let features = stage.features.len();
             let own = stage.linear.iter().skip(output * features).take(features);
             let sum: u64 = own.map(|value| u64::from(value.unsigned_abs())).sum();
-            let beyond = sum * LIMIT as u64 + (1 << shift.min(30)) / 2;
+            let beyond = sum * VECTOR + (1 << shift.min(30)) / 2;
             if shift > 30 || beyond >= TOO_LARGE {
                 return Err(ParseError::Overflow { head: shape.heads, sum: output });
             }

@@ -36,7 +36,8 @@ pub(super) fn enter_physical(
 impl InputCounts {
     /// The counts of a physical value, the nearest that there are; nothing for what is not finite.
     #[inline]
-    pub(crate) fn count(&self, u: &f32) -> Option<i16> {
+    #[must_use]
+    pub fn count(&self, u: &f32) -> Option<i16> {
         let counts = (u - self.zero) * self.rate;
         let rounded = if counts < 0.0 { counts - 0.5 } else { counts + 0.5 };
         // The conversion rounds towards 0 and ends at the ends of i32.
@@ -46,7 +47,8 @@ impl InputCounts {
 
     /// The counts of the mean, where x is 0.
     #[inline]
-    fn mean(&self) -> i16 {
+    #[must_use]
+    pub fn mean(&self) -> i16 {
         let gain = i32::from(self.gain).max(1);
         let count = self.offset.wrapping_neg() / gain;
         count.max(i16::MIN.into()).min(i16::MAX.into()) as i16

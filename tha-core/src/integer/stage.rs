@@ -125,7 +125,7 @@ fn times(a: i32, b: i32) -> i64 {
 #[inline]
 fn signal(value: i64) -> (i32, bool) {
     const MOST: i64 = (1 << 30) - 1;
-    let limited = value.max(-MOST).min(MOST);
+    let limited = value.clamp(-MOST, MOST);
     (limited as i32, limited != value)
 }
 
@@ -224,7 +224,7 @@ pub(super) fn features(
         }
         let value = round(times(value, feature.gain.into()), feature.shift.into());
         // Far below what the size of a signal allows, far above all limits.
-        let value = value.max(-(1 << 24)).min(1 << 24) as i32;
+        let value = value.clamp(-(1 << 24), 1 << 24) as i32;
         let clamped = value.max(feature.low.into()).min(feature.high.into());
         let excess = limit(value - clamped, LIMIT).0;
         outside |= excess != 0;

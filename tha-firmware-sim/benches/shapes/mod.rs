@@ -6,13 +6,37 @@ mod random;
 use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
 pub use random::Shape;
-use tha_core::build::{Core, Feature, Filter, Head, ModelSpec, Resonator, Section, Signal, Source, Stage};
+use tha_core::build::{Core, Feature, Filter, Head, Resonator, Section, Signal, Source, Stage};
 use tha_firmware_sim::model_file::ModelFile;
+use tha_train::data::{Dataset, Record};
+use tha_train::{QuantizeParams, quantize};
 
 /// The file of a model with random coefficients.
 pub fn model(shape: Shape, random: &mut ChaCha8Rng) -> ModelFile {
     let bytes = random::spec(shape, random).to_bytes().expect("the shapes are valid");
     ModelFile::new(&bytes).expect("just built")
+}
+
+/// The same model in integers, by what happens in it on some samples.
+#[allow(dead_code, reason = "one of the benches uses it")]
+pub fn integers_of(file: &ModelFile, samples: &[f32]) -> ModelFile {
+    let batch = file.batch();
+    let p = batch.spec().inputs.len();
+    let column = |k: usize| samples.iter().skip(k).step_by(p).map(|&u| f64::from(u)).collect();
+    let mut data = Dataset {
+        origin: "bench".into(),
+        inputs: batch.spec().inputs.iter().map(|channel| channel.name.clone()).collect(),
+        outputs: batch.output_names(),
+        u: (0..p).map(column).collect(),
+        y: vec![vec![0.0; samples.len() / p]; batch.spec().outputs.len()],
+        records: vec![Record { id: String::new(), rows: 0..samples.len() / p }],
+    };
+    let rows = data.scored_rows(batch.spec().settled());
+    for (k, column) in batch.predict(&data, &rows).column_iter().enumerate() {
+        rows.iter().zip(column.iter()).for_each(|(&row, y)| data.y[k][row] = *y);
+    }
+    let made = quantize(&batch, &data, &QuantizeParams::default()).expect("the shapes are valid");
+    ModelFile::new(&made.model.to_bytes().expect("it has been written before")).expect("just built")
 }
 
 /// A bank in front of a head: `p` inputs, so many averages and resonators of each, and the averages (the inputs themselves where
@@ -52,7 +76,7 @@ pub fn staged(bank: &Bank, random: &mut ChaCha8Rng) -> ModelFile {
     let memory = if averages == 0 { features.div_ceil(p) } else { 1 };
     let mut stage = Stage { sections, features: (0..features).map(feature).collect(), ..Stage::default() };
     stage.settle();
-    let mut file = ModelSpec::from_model(&model([1, p, p, 1, 2, rank], random).model());
+    let mut file = model([1, p, p, 1, 2, rank], random).batch().spec().clone();
     let q = 1 + features * nodes.max(1);
     let mut core = |left: usize, right: usize| {
         Core::new(

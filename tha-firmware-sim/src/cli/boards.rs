@@ -2,7 +2,7 @@
 
 use super::Answer;
 use crate::boards::{self, BOARDS, Board, Fit};
-use crate::emulator::{self, EmulatorError, Processor};
+use crate::emulator::{self, EmulatorError, Numbers, Processor};
 use crate::model_file::ModelFile;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -55,12 +55,12 @@ fn cost(args: &Args, processor: Processor, file: &ModelFile) -> Cost {
 
 /// The mean over some samples from the middle of the training range.
 fn measure(processor: Processor, file: &ModelFile) -> Result<f64, EmulatorError> {
-    let image = emulator::build_for(processor, file)?;
-    let model = file.model();
-    let count = model.settled() + 16;
+    let image = emulator::build_for(processor, file, Numbers::of(file).counted())?;
+    let batch = file.batch();
+    let count = batch.spec().settled() + 16;
     let value = |t: usize, low: f32, high: f32| low + (high - low) * (0.25 + 0.5 * (t % 7) as f32 / 6.0);
     let samples: Vec<f32> = (0..count)
-        .flat_map(|t| model.inputs().iter().map(move |input| value(t, input.low, input.high)))
+        .flat_map(|t| batch.spec().inputs.iter().map(move |input| value(t, input.low, input.high)))
         .collect();
     Ok(emulator::replay(&image, file, &samples, &[count])?.instructions[2])
 }

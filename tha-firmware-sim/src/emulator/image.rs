@@ -1,7 +1,7 @@
 //! Building the firmware images with the tool chain of the machine.
 
 use super::{EmulatorError, Processor, elf};
-use crate::model_file::ModelFile;
+use crate::model_file::{DeviceModel, ModelFile};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -15,6 +15,45 @@ pub struct Image {
     pub processor: Processor,
     /// Bytes of flash that it takes.
     pub flash: usize,
+    /// What it computes with and is given.
+    pub numbers: Numbers,
+}
+
+/// What an image computes with and is given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Numbers {
+    /// f32.
+    #[default]
+    Float,
+    /// Integers, for samples in physical units.
+    Integer,
+    /// Integers, for samples in counts.
+    Counts,
+}
+
+impl Numbers {
+    /// Those of a model, for samples in physical units.
+    #[must_use]
+    pub fn of(model: &ModelFile) -> Self {
+        match model.model() {
+            DeviceModel::Float(_) => Self::Float,
+            DeviceModel::Integer(_) => Self::Integer,
+        }
+    }
+
+    /// The same for what the converter of a device gives.
+    #[must_use]
+    pub fn counted(self) -> Self {
+        if self == Self::Integer { Self::Counts } else { self }
+    }
+
+    fn feature(self) -> &'static str {
+        match self {
+            Self::Float => "",
+            Self::Integer => "integer",
+            Self::Counts => "counts",
+        }
+    }
 }
 
 impl Image {
@@ -50,16 +89,20 @@ const MICROBIT_RAM: usize = 16 << 10;
 ///
 /// # Errors
 /// [`EmulatorError`] with the compiler's words, or what to install.
-pub fn build(processor: Processor, setting: Setting) -> Result<Image, EmulatorError> {
+pub fn build(processor: Processor, setting: Setting, numbers: Numbers) -> Result<Image, EmulatorError> {
     super::qemu::find(processor)?;
-    make(processor, "replay", &["--features", "board"], None, setting)
+    make(processor, "replay", None, setting, numbers)
 }
 
 /// Builds the replay image with `model` in its flash and a state of exactly its capacities.
 ///
 /// # Errors
 /// As [`build`], and [`EmulatorError::TooLarge`] for a model that the micro:bit has no room for.
-pub fn build_linked(processor: Processor, model: &ModelFile) -> Result<Image, EmulatorError> {
+pub fn build_linked(
+    processor: Processor,
+    model: &ModelFile,
+    numbers: Numbers,
+) -> Result<Image, EmulatorError> {
     super::qemu::find(processor)?;
     if processor == Processor::CortexM0 {
         let board = "micro:bit";
@@ -72,17 +115,17 @@ pub fn build_linked(processor: Processor, model: &ModelFile) -> Result<Image, Em
             return Err(EmulatorError::TooLarge { board, memory: "RAM", needed, room: MICROBIT_RAM });
         }
     }
-    make(processor, "replay", &["--features", "board"], Some(model), Setting::default())
+    make(processor, "replay", Some(model), Setting::default(), numbers)
 }
 
 /// Builds the replay image that can run `model`: linked where the memory is small, handed at start elsewhere.
 ///
 /// # Errors
 /// As [`build_linked`].
-pub fn build_for(processor: Processor, model: &ModelFile) -> Result<Image, EmulatorError> {
+pub fn build_for(processor: Processor, model: &ModelFile, numbers: Numbers) -> Result<Image, EmulatorError> {
     match processor {
-        Processor::CortexM0 => build_linked(processor, model),
-        _ => build(processor, Setting::default()),
+        Processor::CortexM0 => build_linked(processor, model, numbers),
+        _ => build(processor, Setting::default(), numbers),
     }
 }
 
@@ -91,16 +134,16 @@ pub fn build_for(processor: Processor, model: &ModelFile) -> Result<Image, Emula
 ///
 /// # Errors
 /// As [`build`].
-pub fn code_bytes(processor: Processor, setting: Setting) -> Result<usize, EmulatorError> {
-    Ok(make(processor, "footprint", &[], None, setting)?.flash)
+pub fn code_bytes(processor: Processor, setting: Setting, numbers: Numbers) -> Result<usize, EmulatorError> {
+    Ok(make(processor, "footprint", None, setting, numbers)?.flash)
 }
 
 fn make(
     processor: Processor,
     name: &str,
-    features: &[&str],
     model: Option<&ModelFile>,
     setting: Setting,
+    numbers: Numbers,
 ) -> Result<Image, EmulatorError> {
     let target = processor.target();
     let firmware = Path::new(env!("CARGO_MANIFEST_DIR")).join("firmware");
@@ -111,7 +154,9 @@ fn make(
     lock.lock()?;
 
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
-    cargo.args(["build", "--release", "--quiet", "--bin", name, "--target", target]).args(features);
+    cargo.args(["build", "--release", "--quiet", "--bin", name, "--target", target]);
+    let board = if name == "replay" { "board" } else { "" };
+    cargo.arg("--features").arg(format!("{board} {}", numbers.feature()));
     if let Setting::Levels { firmware, core } = setting {
         for (of, level) in [("", firmware), ("package.tha-core.", core)] {
             cargo.arg("--config").arg(format!("profile.release.{of}opt-level={}", toml(level)));
@@ -142,7 +187,7 @@ fn make(
     fs::copy(built.join(target).join("release").join(name), folder.path().join("image.elf"))?;
     let flash = elf::flash_bytes(&folder.path().join("image.elf"))
         .ok_or_else(|| EmulatorError::Build { target, log: "the result is not a 32-bit ELF file".into() })?;
-    Ok(Image { folder, processor, flash })
+    Ok(Image { folder, processor, flash, numbers })
 }
 
 /// As TOML: numbers are numbers, letters are text.

@@ -9,7 +9,7 @@ mod image;
 mod processor;
 mod qemu;
 
-pub use image::{Image, Setting, build, build_for, build_linked, code_bytes};
+pub use image::{Image, Numbers, Setting, build, build_for, build_linked, code_bytes};
 pub use processor::Processor;
 pub use qemu::{Replay, StackUse, replay};
 

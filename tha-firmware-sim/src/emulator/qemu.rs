@@ -1,13 +1,14 @@
 //! Running an image under QEMU: files in, files and one line of numbers out.
 
-use super::image::{Image, output, words};
+use super::image::{Image, Numbers, output, words};
 use super::processor::{Emulator, ICOUNT_SHIFT};
 use super::{EmulatorError, Processor};
-use crate::model_file::ModelFile;
+use crate::model_file::{DeviceModel, ModelFile};
 use crate::stream::{Status, Stream};
 use serde::Serialize;
 use std::fs;
 use std::process::{Command, Output};
+use tha_core::integer::InputCounts;
 
 /// Stack below the main loop, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -64,7 +65,15 @@ pub fn replay(
     let folder = tempfile::tempdir()?;
     let file = |name: &str| folder.path().join(name);
     fs::write(file("model.tha"), model.bytes())?;
-    fs::write(file("u.f32"), samples.iter().flat_map(|u| u.to_le_bytes()).collect::<Vec<u8>>())?;
+    match (image.numbers, model.model()) {
+        (Numbers::Counts, DeviceModel::Integer(model)) => {
+            // What is not a number has no counts: 0, as good as any.
+            let counts = |(u, input): (&f32, &InputCounts)| input.count(u).unwrap_or(0).to_le_bytes();
+            let counts = samples.iter().zip(model.inputs().iter().cycle()).flat_map(counts);
+            fs::write(file("u.i16"), counts.collect::<Vec<u8>>())?;
+        }
+        _ => fs::write(file("u.f32"), samples.iter().flat_map(|u| u.to_le_bytes()).collect::<Vec<u8>>())?,
+    }
     let lengths = records.iter().flat_map(|&length| (length as u32).to_le_bytes());
     fs::write(file("records.u32"), lengths.collect::<Vec<u8>>())?;
     let output = run(image.processor, |qemu| {

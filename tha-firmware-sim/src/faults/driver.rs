@@ -5,9 +5,8 @@
 //! - a channel that repeats one value longer than it ever did in the recording is treated as NaN;
 //! - the model in flash is parsed again every [`SCRUB_EVERY`] samples.
 
-use crate::model_file::ModelFile;
+use crate::model_file::{DeviceModel, ModelFile};
 use crate::stream::{Device, Status};
-use tha_core::{Model, Step};
 
 /// Samples between two checks of the model in flash.
 pub const SCRUB_EVERY: usize = 64;
@@ -100,12 +99,9 @@ impl<'m> Driver<'m> {
             }
         };
         let stuck = self.replace_stuck(&mut sample);
-        let step = self.device.push(&sample);
-        let status = Status::of(&step);
-        let outputs = match step {
-            Step::Ready(output) => Some(output.y.iter().map(|y| y.to_bits()).collect()),
-            _ => None,
-        };
+        let said = self.device.push(&sample);
+        let status = said.status;
+        let outputs = status.ready().then(|| said.y.iter().map(|y| y.to_bits()).collect());
         if status.refused() {
             self.device.reset();
         }
@@ -117,7 +113,7 @@ impl<'m> Driver<'m> {
             let mut aligned = vec![0u32; flash.len().div_ceil(4)];
             let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut aligned);
             bytes[..flash.len()].copy_from_slice(flash);
-            Model::parse(&bytes[..flash.len()]).is_err()
+            DeviceModel::parse(&bytes[..flash.len()]).is_err()
         })
     }
 

@@ -3,12 +3,12 @@
 use super::driver::{Driver, Event};
 use super::signal::judge;
 use super::{Bench, SCRUB_EVERY, Trial};
-use crate::model_file::ModelFile;
+use crate::model_file::{DeviceModel, ModelFile, with_valid_checksum};
 use crate::stream::{Device, Stream};
 use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
+use tha_core::Swap;
 use tha_core::build::{Core, ModelSpec};
-use tha_core::{Model, Swap};
 
 impl Bench<'_> {
     /// One to three bits flipped anywhere in the file: the device must refuse to start.
@@ -17,7 +17,7 @@ impl Bench<'_> {
         let mut aligned = vec![0u32; flipped.len().div_ceil(4)];
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut aligned);
         bytes[..flipped.len()].copy_from_slice(&flipped);
-        match Model::parse(&bytes[..flipped.len()]) {
+        match DeviceModel::parse(&bytes[..flipped.len()]) {
             Ok(_) => Trial { silent: true, ..Trial::default() },
             Err(error) => {
                 // Numbers differ from file to file, the finding does not.
@@ -110,8 +110,8 @@ impl Bench<'_> {
 
     /// A model with one lag more is refused and the old one goes on as if nothing had been.
     pub(super) fn swap_other_shape(&self, random: &mut ChaCha8Rng) -> Trial {
-        let other = longer(&ModelSpec::from_model(&self.file.model()));
-        let Some(other) = other.to_bytes().ok().and_then(|bytes| ModelFile::new(&bytes).ok()) else {
+        let longer = longer(self.file.batch().spec());
+        let Some(other) = longer.to_bytes().ok().and_then(|bytes| ModelFile::new(&bytes).ok()) else {
             return Trial::default();
         };
         let stretch = self.stretch(1, random);
@@ -194,15 +194,4 @@ fn longer(spec: &ModelSpec) -> ModelSpec {
         }
     }
     spec
-}
-
-/// The file with the checksum that its contents ask for.
-fn with_valid_checksum(bytes: &[u8]) -> Vec<u8> {
-    let mut fixed = bytes.to_vec();
-    let covered = bytes[..12].iter().chain(&bytes[16..]);
-    let crc = !covered.fold(!0u32, |crc, &byte| {
-        (0..8).fold(crc ^ u32::from(byte), |crc, _| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg()))
-    });
-    fixed[12..16].copy_from_slice(&crc.to_le_bytes());
-    fixed
 }

@@ -27,7 +27,8 @@ impl Bench<'_> {
         let mut clean: Vec<Event> =
             stretch.chunks_exact(self.width).map(|row| Event::Sample(row.to_vec())).collect();
         let fault = self.before()..(self.before() + length).min(clean.len());
-        let scaling = self.file.model().inputs()[channel];
+        let batch = self.file.batch();
+        let scaling = &batch.spec().inputs[channel];
         let span =
             (scaling.high - scaling.low).max(scaling.high.abs().max(scaling.low.abs()) * 1e-3).max(1e-6);
         let far = if stands_still { 0.0 } else { span * (0.05 + random.random::<f32>() * 10.0) };

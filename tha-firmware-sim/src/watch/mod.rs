@@ -92,7 +92,7 @@ impl<'m> Playback<'m> {
     /// # Errors
     /// [`CapacityError`] for a model far larger than any microcontroller.
     pub fn new(file: &'m ModelFile, data: &'m Dataset) -> Result<Self, CapacityError> {
-        let spec = ModelSpec::from_model(&file.model());
+        let spec = file.batch().spec().clone();
         let outputs = spec.outputs.len();
         Ok(Self {
             data,
@@ -143,15 +143,14 @@ impl<'m> Playback<'m> {
         let width = self.data.u.len();
         let row = &self.samples[t * width..(t + 1) * width];
         self.plain.take(row);
-        let step = self.device.push(row);
-        self.status = Status::of(&step);
-        let output = step.output();
+        let said = self.device.push(row);
+        self.status = said.status;
         self.flagged_inputs.clear();
-        if let Some(output) = output {
-            let names = self.data.inputs.iter().zip(output.channels);
+        if said.status.ready() {
+            let names = self.data.inputs.iter().zip(said.channels);
             let odd = names.filter(|(_, flags)| flags.below() || flags.above() || flags.held());
             self.flagged_inputs.extend(odd.map(|(name, _)| name.clone()));
-            self.flagged += usize::from(output.flags.any());
+            self.flagged += usize::from(said.status.reported());
             let shares = self.plain.shares();
             for (j, (place, channel)) in self.shares.iter_mut().zip(&self.spec.outputs).enumerate() {
                 // A head has no share in an output that it does not serve.
@@ -164,7 +163,7 @@ impl<'m> Playback<'m> {
         }
         for (j, (points, error)) in self.points.iter_mut().zip(&mut self.errors).enumerate() {
             let measured = self.data.y.get(j).map(|column| column[t]);
-            let predicted = output.and_then(|output| output.y.get(j).copied()).map(f64::from);
+            let predicted = said.y.get(j).copied().map(f64::from);
             if let (Some(measured), Some(predicted)) = (measured, predicted) {
                 error.add(measured, predicted);
             }

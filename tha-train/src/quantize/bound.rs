@@ -11,7 +11,10 @@
 //! ```
 
 use tha_core::build::{Core, Filter, Head, ModelSpec, Signal, Source, Units};
-use tha_core::integer::{FRACTION, LIMIT, Model};
+use tha_core::integer::{FRACTION, Model};
+
+/// The largest size of a vector.
+const VECTOR: f64 = 32_768.0;
 
 /// Bounds for all outputs, physical units.
 pub fn bounds(spec: &ModelSpec, model: &Model<'_>, units: &Units) -> Vec<f64> {
@@ -32,7 +35,7 @@ pub fn bounds(spec: &ModelSpec, model: &Model<'_>, units: &Units) -> Vec<f64> {
                     let (sum, size) = rows.sum(core, a, b, factor, constant, shifts.sum, coefficients);
                     let (dt, t) =
                         (sum / f64::from(1u32 << shifts.sum) + 0.5, size / f64::from(1u32 << shifts.sum));
-                    error += right.as_ref().map_or(dt, |dv| t * dv[b] + f64::from(LIMIT) * dt + dt * dv[b]);
+                    error += right.as_ref().map_or(dt, |dv| t * dv[b] + VECTOR * dt + dt * dv[b]);
                 }
                 match right {
                     None => error,
@@ -45,7 +48,7 @@ pub fn bounds(spec: &ModelSpec, model: &Model<'_>, units: &Units) -> Vec<f64> {
         for (own, j) in head.outputs.clone().enumerate() {
             let exact = f64::from(head.weights[own]) * units.outputs[j] / gauges[0][own];
             let weight = f64::from(integers.weights[own]);
-            total[j] += weight.abs() * dv[own] + (weight - exact).abs() * f64::from(LIMIT);
+            total[j] += weight.abs() * dv[own] + (weight - exact).abs() * VECTOR;
         }
     }
     let most = |j: usize| -> f64 {
@@ -54,7 +57,7 @@ pub fn bounds(spec: &ModelSpec, model: &Model<'_>, units: &Units) -> Vec<f64> {
                 .and_then(|own| head.weights.get(own))
                 .map_or(0.0, |w| f64::from(*w).abs())
         };
-        model.heads().map(of).sum::<f64>() * f64::from(LIMIT)
+        model.heads().map(of).sum::<f64>() * VECTOR
     };
     let physical = |(j, counts): (usize, f64)| {
         let unit = f64::from(model.units()[j].unit);

@@ -23,7 +23,9 @@ impl ModelSpec {
         })
     }
 
-    fn meaning(model: &Model<'_>) -> Self {
+    /// The same for a parsed model.
+    #[must_use]
+    pub fn meaning(model: &Model<'_>) -> Self {
         let inputs: Vec<InputScaling> = model.inputs().iter().map(InputCounts::meaning).collect();
         let tables = Tables::new(model);
         let stage = Stage::read(&tables.view(), model);

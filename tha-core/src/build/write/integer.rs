@@ -11,6 +11,8 @@ use crate::stage;
 
 /// 2^31, which no sum may reach.
 const TOO_LARGE: f64 = 2_147_483_648.0;
+/// The largest size of a vector.
+const VECTOR: f64 = 32_768.0;
 
 impl ModelSpec {
     /// The `.tha` file of this model in 16-bit integers, and the units that it has: near those given, or smaller where they leave no room.
@@ -112,7 +114,7 @@ impl ModelSpec {
                 let fits = |shift: &u16| {
                     let factor = exp2(*shift);
                     largest * factor < f64::from(LIMIT)
-                        && (sum * factor + row.len() as f64) * f64::from(LIMIT) + factor < TOO_LARGE
+                        && (sum * factor + row.len() as f64) * VECTOR + factor < TOO_LARGE
                 };
                 let shift =
                     (0..=30u16).rev().find(fits).ok_or(BuildError::Unit { what: "linear part", index: 0 })?;
@@ -209,7 +211,7 @@ impl ModelSpec {
         let (largest, sum) = weights.fold((0.0f64, 0.0), |(most, sum), share| (most.max(share), sum + share));
         let row = self.stage.linear.chunks(features.len().max(1)).nth(j).unwrap_or_default();
         let beyond: f64 = row.iter().zip(features).map(|(value, unit)| f64::from(*value).abs() / unit).sum();
-        let room = TOO_LARGE / 2.1 / f64::from(LIMIT);
+        let room = TOO_LARGE / 2.1 / VECTOR;
         // Sums of nothing may be -0.
         let limits = [(f64::from(LIMIT) - 1.0) / largest.abs(), room / sum.abs(), room / beyond.abs()];
         let counts = limits.into_iter().fold(f64::INFINITY, f64::min);
@@ -250,7 +252,7 @@ fn integer_cores(
             // The sums of a row times the largest vector must have room.
             let most = |a: usize, unit: f64| {
                 let own = sizes.iter().skip(a * core.right).zip(&right).take(core.right);
-                own.map(|(size, right)| size * unit / right + 2.0).sum::<f64>() * f64::from(LIMIT)
+                own.map(|(size, right)| size * unit / right + 2.0).sum::<f64>() * VECTOR
             };
             for (a, unit) in left.iter_mut().enumerate() {
                 while most(a, *unit) + 1.0 >= TOO_LARGE {
@@ -261,11 +263,9 @@ fn integer_cores(
                 }
             }
             let fits = |shift: &u16| {
-                let all = left
-                    .iter()
+                left.iter()
                     .enumerate()
-                    .all(|(a, unit)| most(a, unit * exp2(*shift)) + exp2(*shift) < TOO_LARGE);
-                all
+                    .all(|(a, unit)| most(a, unit * exp2(*shift)) + exp2(*shift) < TOO_LARGE)
             };
             product = (0..=30u16).rev().find(fits)?;
         }

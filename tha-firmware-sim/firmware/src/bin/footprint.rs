@@ -5,7 +5,15 @@
 
 use core::hint::black_box;
 
+#[cfg(feature = "integer")]
+use tha_core::integer::{Model, State, Step, push_counts as push};
+#[cfg(not(feature = "integer"))]
 use tha_core::{Model, State, Step, push};
+
+#[cfg(not(feature = "integer"))]
+const SAMPLE: [f32; 8] = [0.0; 8];
+#[cfg(feature = "integer")]
+const SAMPLE: [i16; 8] = [0; 8];
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
@@ -26,10 +34,14 @@ pub extern "C" fn _start() -> ! {
         let state = black_box(unsafe { &mut STATE });
         let Ok(()) = state.init(&model) else { continue };
         loop {
-            match push(&model, state, black_box(&[0.0; 8])) {
+            match push(&model, state, black_box(&SAMPLE)) {
                 Step::Warming { .. } => {}
                 Step::Ready(output) => {
-                    black_box((output.y, output.half_widths, output.flags.any()));
+                    #[cfg(not(feature = "integer"))]
+                    black_box(output.y);
+                    #[cfg(feature = "integer")]
+                    black_box(output.counts);
+                    black_box((output.half_widths, output.flags.any()));
                 }
                 Step::Refused(_) => break,
             }

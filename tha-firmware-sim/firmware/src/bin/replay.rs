@@ -1,17 +1,51 @@
 //! Replays a recording through tha-core on an emulated board.
 //!
 //! The model is linked in when the image was built with `THA_MODEL`, then with exactly its capacities; otherwise it
-//! is read from `model.tha` over semihosting. Samples come from `u.f32`, the lengths of the records, between which the
+//! is read from `model.tha` over semihosting. Samples come from `u.f32`, or
+//! `u.i16` where they are counts, the lengths of the records, between which the
 //! state is reset, from `records.u32`. For every sample a status word and l outputs (NaN where there are none) go to
 //! `y.bin`; the last line that is printed consists of `name=value` pairs.
 
 #![no_std]
 #![no_main]
 
-use tha_core::{Capacities, CapacityError, Model, ParseError, State, Step, push};
+use numbers::{Input, Model, SAMPLES, State, Step, push, value};
+use tha_core::{Capacities, CapacityError, ParseError};
 use tha_firmware::host::{File, end, fail, say};
 use tha_firmware::processor::{counter, start_counter, ticks};
 use tha_firmware::stack::Stack;
+
+/// What the model computes with, and what it is given: f32, or 16-bit integers and with them f32 or counts.
+#[cfg(not(feature = "integer"))]
+mod numbers {
+    pub use tha_core::{Model, Output, State, Step, push};
+
+    pub type Input = f32;
+    pub const SAMPLES: &core::ffi::CStr = c"u.f32";
+
+    pub fn value(output: Output<'_>, j: usize) -> Option<f32> {
+        output.y.get(j).copied()
+    }
+}
+
+#[cfg(feature = "integer")]
+mod numbers {
+    #[cfg(not(feature = "counts"))]
+    pub use tha_core::integer::push;
+    #[cfg(feature = "counts")]
+    pub use tha_core::integer::push_counts as push;
+    pub use tha_core::integer::{Model, Output, State, Step};
+
+    #[cfg(not(feature = "counts"))]
+    pub type Input = f32;
+    #[cfg(feature = "counts")]
+    pub type Input = i16;
+    pub const SAMPLES: &core::ffi::CStr = if cfg!(feature = "counts") { c"u.i16" } else { c"u.f32" };
+
+    pub fn value(output: Output<'_>, j: usize) -> Option<f32> {
+        output.value(j)
+    }
+}
 
 #[cfg(linked)]
 mod given {
@@ -70,7 +104,7 @@ fn init(state: &mut Room, model: &Model<'_>) -> Result<(), CapacityError> {
 /// A step, its ticks and its stack. In its own frame, so that the registers of the main loop cost nothing; `push` is inlined, and
 /// the stack counts from there down.
 #[inline(never)]
-fn measured<'s>(model: &Model<'s>, state: &'s mut Room, sample: &[f32]) -> (Step<'s>, u32, u32) {
+fn measured<'s>(model: &Model<'s>, state: &'s mut Room, sample: &[Input]) -> (Step<'s>, u32, u32) {
     let ((step, ticks), stack) = Stack::here().of(|| {
         let before = counter();
         let step = push(model, state, sample);
@@ -81,7 +115,7 @@ fn measured<'s>(model: &Model<'s>, state: &'s mut Room, sample: &[f32]) -> (Step
 }
 
 static mut STATE: Room = Room::empty();
-static mut SAMPLE: [f32; ROOM.inputs] = [0.0; ROOM.inputs];
+static mut SAMPLE: [Input; ROOM.inputs] = [0 as Input; ROOM.inputs];
 
 /// Where the start-up code goes.
 #[unsafe(no_mangle)]
@@ -104,17 +138,17 @@ extern "C" fn main() -> ! {
 
     start_counter();
 
-    let (input, records, output) = (File::open(c"u.f32"), File::open(c"records.u32"), File::create(c"y.bin"));
+    let (input, records, output) = (File::open(SAMPLES), File::open(c"records.u32"), File::create(c"y.bin"));
     let sample = sample.get_mut(..shape.inputs).unwrap_or_default();
     let (mut samples, mut total, mut least, mut most, mut stack_push) = (0u32, 0u64, u32::MAX, 0u32, 0u32);
     while let Some(length) = records.read_u32() {
         state.reset();
         for _ in 0..length {
-            // SAFETY: every pattern of bits is a float, and this processor is little-endian as the file is.
+            // SAFETY: every pattern of bits is a number, and this processor is little-endian as the file is.
             let row =
-                unsafe { core::slice::from_raw_parts_mut(sample.as_mut_ptr().cast(), 4 * sample.len()) };
+                unsafe { core::slice::from_raw_parts_mut(sample.as_mut_ptr().cast(), size_of_val(sample)) };
             if input.read(row) < row.len() {
-                fail(format_args!("u.f32 ends before the records do"));
+                fail(format_args!("the samples end before the records do"));
             }
             let (step, ticks, used) = measured(&model, state, sample);
             let mut status = REFUSED;
@@ -135,7 +169,7 @@ extern "C" fn main() -> ! {
             }
             output.write(&status.to_le_bytes());
             for j in 0..shape.outputs {
-                let y = step.output().and_then(|ready| ready.y.get(j).copied()).unwrap_or(f32::NAN);
+                let y = step.output().and_then(|ready| value(ready, j)).unwrap_or(f32::NAN);
                 output.write(&y.to_le_bytes());
             }
         }
