@@ -182,7 +182,7 @@ fn c_gives_the_bits_of_tha_core() {
     for (k, model) in integers().iter().enumerate() {
         let folder = tempfile::tempdir().unwrap();
         let file = model.integers().expect("of integers");
-        for file in export::integer_c("model", model.spec(), &file.model()) {
+        for file in export::c("model", model) {
             std::fs::write(folder.path().join(&file.name), &file.text).unwrap();
         }
         std::fs::write(folder.path().join("main.c"), MAIN_C).unwrap();

@@ -49,10 +49,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     })?;
     let files: Vec<SourceFile> = match args.to {
         Language::Rust => vec![export::rust(&name, model.spec(), &model.to_bytes()?)],
-        Language::C => match model.integers() {
-            Some(integers) => export::integer_c(&name, model.spec(), &integers.model()).into(),
-            None => export::c(&name, model.spec()).into(),
-        },
+        Language::C => export::c(&name, &model).into(),
     };
     let files: Vec<(String, String)> = files.into_iter().map(|file| (file.name, file.text)).collect();
     let files = output::write_folder(&args.out, &files, args.replace.force)?;

@@ -11,9 +11,8 @@ use tha_core::{NonFinitePolicy, RangePolicy};
 /// Sums that the C code adds up side by side.
 const BLOCK: usize = 4;
 
-/// The files `name`.h and `name`.c for a model.
-#[must_use]
-pub fn c(name: &str, spec: &ModelSpec) -> [SourceFile; 2] {
+/// The files `name`.h and `name`.c for a model of floats.
+pub(super) fn floats(name: &str, spec: &ModelSpec) -> [SourceFile; 2] {
     let stage = &spec.stage;
     let sums = |head: &Head| head.cores.iter().map(|core| core.left * core.right).sum::<usize>();
     let most = |of: &dyn Fn(&Head) -> usize| spec.heads.iter().map(of).max().unwrap_or(0).max(1);

@@ -8,8 +8,7 @@ use tha_core::build::ModelSpec;
 use tha_core::integer::{FeatureRecord, Head, InputCounts, Model, Node, Run};
 
 /// The files `name`.h and `name`.c for a model of integers, which means `spec`.
-#[must_use]
-pub fn integer_c(name: &str, spec: &ModelSpec, model: &Model<'_>) -> [SourceFile; 2] {
+pub(super) fn integers(name: &str, spec: &ModelSpec, model: &Model<'_>) -> [SourceFile; 2] {
     let (runs, features, nodes) = model.stage();
     let nodes: Vec<&[Node]> = nodes.collect();
     let (linear, linear_shifts) = model.linear();
