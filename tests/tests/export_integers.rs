@@ -14,7 +14,7 @@ use rand::{RngExt, SeedableRng};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
-use tha_core::build::{ModelSpec, Signal};
+use tha_core::build::{Core, Head, ModelSpec, Signal};
 use tha_core::integer::{Model, Output, State, Step, push, push_counts};
 use tha_core::{Aligned, NonFinitePolicy, RangePolicy};
 use tha_train::data::Dataset;
@@ -35,7 +35,24 @@ fn integers() -> Vec<tha_train::model::Model> {
     specs.push(other(&specs[3], RangePolicy::Pass, NonFinitePolicy::Hold));
     specs.push(other(&specs[2], RangePolicy::Clamp, NonFinitePolicy::Hold));
     specs.push(other(&specs[7], RangePolicy::Extend, NonFinitePolicy::Refuse));
+    specs.push(all_mapped(&specs[6]));
     specs.iter().map(in_integers).collect()
+}
+
+/// The mapped ones of the features only, and one head on them.
+fn all_mapped(spec: &ModelSpec) -> ModelSpec {
+    let mut spec = spec.clone();
+    spec.stage.features.retain(|feature| !feature.nodes.is_empty());
+    let features: Vec<usize> = (0..spec.stage.features.len()).collect();
+    let q = 1 + spec.stage.features.iter().map(|feature| feature.nodes.len()).sum::<usize>();
+    let core = |left: usize, right: usize| {
+        let value = |k: usize| (k * k % 17) as f32 / 17.0 - 0.5;
+        Core::new(left, q, right, (0..left * q * right).map(value).collect())
+    };
+    let cores = vec![core(2, 3), core(3, 1)];
+    spec.heads =
+        vec![Head { inputs: vec![0, 1, 2], outputs: 0..2, weights: vec![0.7, -1.2], features, cores }];
+    spec
 }
 
 fn in_integers(spec: &ModelSpec) -> tha_train::model::Model {

@@ -218,7 +218,7 @@ static int find_features(@name@_state *state)
         const int32_t minus = FEATURES[i].minus != 65535 ? signal(state, FEATURES[i].minus) : 0;
         const int64_t product = (int64_t)(signal(state, FEATURES[i].plus) - minus) * FEATURES[i].gain;
         const int64_t exact = nearest(product, FEATURES[i].shift);
-        const int32_t far = INT32_C(16777216), most = i < PLAIN ? ONE : LARGEST;
+        const int32_t far = INT32_C(16777216), most = (int32_t)i < PLAIN ? ONE : LARGEST;
         const int32_t z = exact > far ? far : exact < -far ? -far : (int32_t)exact;
         const int32_t clamped = limit(z, FEATURES[i].low, FEATURES[i].high);
         state->beyond[i] = (int16_t)limit(z - clamped, -LARGEST, LARGEST);
