@@ -16,6 +16,7 @@ use std::process::Command;
 use tha_core::build::ModelSpec;
 use tha_core::push;
 use tha_train::export;
+use tha_train::model::Model;
 
 const SAMPLES: usize = 3000;
 
@@ -49,7 +50,7 @@ fn compile(compiler: &str, arguments: &[&str], folder: &Path) -> bool {
 }
 
 fn write_c(folder: &Path, spec: &ModelSpec) {
-    for file in export::c("model", spec) {
+    for file in export::c("model", &Model::new(spec.clone())) {
         std::fs::write(folder.join(&file.name), &file.text).unwrap();
     }
     std::fs::write(folder.join("main.c"), MAIN_C).unwrap();

@@ -182,7 +182,7 @@ impl Model {
             tha_train::export::identifier(name).map_err(|error| refusal(format!("`name`: {error}")))?;
         let files = match language {
             "rust" => vec![tha_train::export_rust(&name, self.model.spec(), &self.bytes)],
-            _ => tha_train::export_c(&name, self.model.spec()).into(),
+            _ => tha_train::export_c(&name, &self.model).into(),
         };
         let files: Vec<(String, String)> = files.into_iter().map(|file| (file.name, file.text)).collect();
         write_folder(&folder, &files, force).map_err(refusal)

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::Command;
 use tha_core::build::ModelSpec;
 use tha_train::export;
+use tha_train::model::Model;
 use tha_train::synth::{Kind, SynthParams, generate};
 
 #[test]
@@ -24,6 +25,20 @@ fn both_languages_in_a_new_directory() {
     bench.ok("export d/truth.tha --to rust --out src --name Engine-2");
     assert!(text(&bench.read("src/engine_2.rs")).contains("pub type ModelState ="));
     assert_eq!(bench.ok("export d/truth.tha --to rust --out src -q"), "");
+}
+
+#[test]
+fn integers_take_counts() {
+    let bench = Bench::new();
+    bench.ok("synth --kind volterra --samples 200 --test-samples 50 --out d -q");
+    bench.ok("quantize d/truth.tha d/train.csv --out d/truth16.tha -q");
+    bench.ok("export d/truth16.tha --to c --out .");
+    let (header, source) = (bench.read("truth16.h"), bench.read("truth16.c"));
+    assert!(text(&header).contains("int truth16_push_counts(truth16_state *state, const int16_t counts["));
+    assert!(!text(&source).contains('@') && !text(&header).contains('@'));
+    bench.ok("export d/truth16.tha --to rust --out .");
+    let module = text(&bench.read("truth16.rs"));
+    assert!(module.contains("pub type ModelState = tha_core::integer::State<INPUTS, HISTORY, SCRATCH>;"));
 }
 
 #[test]
@@ -111,7 +126,7 @@ fn listed<'n>(names: impl IntoIterator<Item = &'n String>) -> Vec<u8> {
 
 /// Code that a name puts into the source defines `pwned` once more.
 fn compile_c(folder: &Path, spec: &ModelSpec) -> Option<Vec<u8>> {
-    for file in export::c("model", spec) {
+    for file in export::c("model", &Model::new(spec.clone())) {
         std::fs::write(folder.join(file.name), file.text).unwrap();
     }
     let channels = spec.inputs.iter().map(|channel| &channel.name);

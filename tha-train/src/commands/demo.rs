@@ -194,7 +194,7 @@ fn write(
     best: usize,
 ) -> Result<Vec<String>, CliError> {
     let chosen = &candidates[best];
-    let mut sources: Vec<SourceFile> = export::c(chosen.name, chosen.model.spec()).into();
+    let mut sources: Vec<SourceFile> = export::c(chosen.name, &chosen.model).into();
     sources.push(export::rust(chosen.name, chosen.model.spec(), &chosen.bytes));
     let page = page(candidates, best, &data.test);
     go_on()?;

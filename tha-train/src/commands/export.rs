@@ -11,7 +11,8 @@ use tha_train::output;
 /// Write a model as source code to put into a firmware project.
 ///
 /// rust: a module with the model's bytes as an aligned static and the state that fits it as a type, for tha-core. c:
-/// a C99 header and source that need no library and allocate nothing. Both give the same outputs to the bit.
+/// a C99 header and source that need no library and allocate nothing. Both give the same outputs to the bit. A model of 16-bit integers
+/// (`quantize`) takes counts in either language; its C has no float but in a function that can be left out.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  tha-train export engine.tha --to c --out firmware/src")]
 pub(super) struct Args {
@@ -48,7 +49,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     })?;
     let files: Vec<SourceFile> = match args.to {
         Language::Rust => vec![export::rust(&name, model.spec(), &model.to_bytes()?)],
-        Language::C => export::c(&name, model.spec()).into(),
+        Language::C => export::c(&name, &model).into(),
     };
     let files: Vec<(String, String)> = files.into_iter().map(|file| (file.name, file.text)).collect();
     let files = output::write_folder(&args.out, &files, args.replace.force)?;

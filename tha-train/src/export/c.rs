@@ -11,9 +11,8 @@ use tha_core::{NonFinitePolicy, RangePolicy};
 /// Sums that the C code adds up side by side.
 const BLOCK: usize = 4;
 
-/// The files `name`.h and `name`.c for a model.
-#[must_use]
-pub fn c(name: &str, spec: &ModelSpec) -> [SourceFile; 2] {
+/// The files `name`.h and `name`.c for a model of floats.
+pub(super) fn floats(name: &str, spec: &ModelSpec) -> [SourceFile; 2] {
     let stage = &spec.stage;
     let sums = |head: &Head| head.cores.iter().map(|core| core.left * core.right).sum::<usize>();
     let most = |of: &dyn Fn(&Head) -> usize| spec.heads.iter().map(of).max().unwrap_or(0).max(1);
@@ -35,11 +34,8 @@ pub fn c(name: &str, spec: &ModelSpec) -> [SourceFile; 2] {
         let lefts = head.cores.iter().map(|core| core.left.to_string());
         lefts.chain(["1".into()]).collect::<Vec<_>>().join(", ")
     };
-    let names = |names: Vec<&str>| names.into_iter().map(c_literal).collect::<Vec<_>>().join(", ");
     let inputs = spec.inputs.iter().map(|c| [c.offset, c.gain, c.low, c.high].map(hex).join(", "));
     let outputs = spec.outputs.iter().map(|c| [c.offset, c.scale].map(hex).join(", "));
-    let flag = |set: bool| if set { "1" } else { "0" }.to_owned();
-    let extend = spec.range == RangePolicy::Extend;
     let signal = |signal: Signal| match signal {
         Signal::Lag { input, lag } => lag * p + input,
         Signal::Section { section, output } => match stage.sections[section].filter {
@@ -77,26 +73,11 @@ pub fn c(name: &str, spec: &ModelSpec) -> [SourceFile; 2] {
     };
     let subset = |head: &Head| list(if listed > 0 { &head.features } else { &head.inputs });
     let floats = |values: &[f32]| values.iter().map(|&value| hex(value)).collect::<Vec<_>>().join(", ");
-    let words: Vec<(&str, String)> = vec![
-        ("name", name.into()),
-        ("NAME", name.to_uppercase()),
-        ("inputs", p.to_string()),
-        ("outputs", spec.outputs.len().to_string()),
-        ("memory", spec.memory.to_string()),
-        ("settled", spec.settled().to_string()),
-        ("felt", spec.felt().to_string()),
-        ("degree", spec.degree().to_string()),
-        ("heads", spec.heads.len().to_string()),
+    let mut words = common(name, spec);
+    words.extend([
         ("sections", stage.sections.len().to_string()),
         ("listed", listed.to_string()),
         ("plain", plain.to_string()),
-        ("tool", comment(&spec.provenance.tool)),
-        (
-            "interval",
-            spec.interval.as_ref().map_or_else(String::new, |interval| interval_lines(name, interval)),
-        ),
-        ("input_names", names(spec.inputs.iter().map(|channel| channel.name.as_str()).collect())),
-        ("output_names", names(spec.outputs.iter().map(|channel| channel.name.as_str()).collect())),
         ("state_bytes", state_bytes.to_string()),
         ("signals", signals.to_string()),
         ("z", z.to_string()),
@@ -104,9 +85,6 @@ pub fn c(name: &str, spec: &ModelSpec) -> [SourceFile; 2] {
         ("features", features.to_string()),
         ("sums", most_sums.to_string()),
         ("rank", rank.to_string()),
-        ("clamp", flag(spec.range != RangePolicy::Pass)),
-        ("extend", flag(extend)),
-        ("refuse", flag(spec.non_finite == NonFinitePolicy::Refuse)),
         ("input_table", rows(inputs.map(braces))),
         ("output_table", rows(outputs.map(braces))),
         ("filter_table", rows(stage.sections.iter().enumerate().map(filter))),
@@ -121,12 +99,41 @@ pub fn c(name: &str, spec: &ModelSpec) -> [SourceFile; 2] {
         ("subset_table", rows(spec.heads.iter().map(subset))),
         ("rank_table", rows(spec.heads.iter().map(ranks))),
         ("core_table", rows(spec.heads.iter().flat_map(coefficients))),
-    ];
-    let file = |ending: &str, template: &str| SourceFile {
+    ]);
+    files(name, &words, [include_str!("runtime.h"), include_str!("runtime.c")])
+}
+
+/// Replacements that all templates have.
+pub(super) fn common(name: &str, spec: &ModelSpec) -> Vec<(&'static str, String)> {
+    let names = |names: Vec<&str>| names.into_iter().map(c_literal).collect::<Vec<_>>().join(", ");
+    let flag = |set: bool| if set { "1" } else { "0" }.to_owned();
+    let interval = spec.interval.as_ref();
+    vec![
+        ("name", name.into()),
+        ("NAME", name.to_uppercase()),
+        ("inputs", spec.inputs.len().to_string()),
+        ("outputs", spec.outputs.len().to_string()),
+        ("memory", spec.memory.to_string()),
+        ("settled", spec.settled().to_string()),
+        ("felt", spec.felt().to_string()),
+        ("degree", spec.degree().to_string()),
+        ("heads", spec.heads.len().to_string()),
+        ("tool", comment(&spec.provenance.tool)),
+        ("interval", interval.map_or_else(String::new, |interval| interval_lines(name, interval))),
+        ("input_names", names(spec.inputs.iter().map(|channel| channel.name.as_str()).collect())),
+        ("output_names", names(spec.outputs.iter().map(|channel| channel.name.as_str()).collect())),
+        ("clamp", flag(spec.range != RangePolicy::Pass)),
+        ("extend", flag(spec.range == RangePolicy::Extend && !spec.stage.linear.is_empty())),
+        ("refuse", flag(spec.non_finite == NonFinitePolicy::Refuse)),
+    ]
+}
+
+/// The header and the source `name` from their templates.
+pub(super) fn files(name: &str, words: &[(&str, String)], [header, source]: [&str; 2]) -> [SourceFile; 2] {
+    [("h", header), ("c", source)].map(|(ending, template)| SourceFile {
         name: format!("{name}.{ending}"),
-        text: fill(template, &words),
-    };
-    [file("h", include_str!("runtime.h")), file("c", include_str!("runtime.c"))]
+        text: fill(template, words),
+    })
 }
 
 /// What the header says of the intervals.
@@ -154,7 +161,7 @@ fn places(stage: &Stage, window: usize) -> (Vec<usize>, usize) {
     (places, next)
 }
 
-fn braces(row: String) -> String {
+pub(super) fn braces(row: String) -> String {
     format!("{{{row}}}")
 }
 
@@ -169,11 +176,11 @@ fn fill(template: &str, words: &[(&str, String)]) -> String {
 }
 
 /// One line per item.
-fn rows(items: impl Iterator<Item = String>) -> String {
+pub(super) fn rows(items: impl Iterator<Item = String>) -> String {
     items.map(|item| format!("    {item},\n")).collect()
 }
 
-fn list(numbers: &[usize]) -> String {
+pub(super) fn list(numbers: &[usize]) -> String {
     numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
@@ -196,7 +203,7 @@ fn coefficients(head: &Head) -> Vec<String> {
 }
 
 /// A float to the bit, as C99 writes it: `0x1.8p+1f`.
-fn hex(value: f32) -> String {
+pub(super) fn hex(value: f32) -> String {
     let bits = value.to_bits();
     let sign = if bits >> 31 == 1 { "-" } else { "" };
     let (exponent, fraction) = ((bits >> 23 & 0xff) as i32, (bits & 0x7f_ffff) << 1);

@@ -102,7 +102,7 @@ pub struct Convergence {
 /// });
 /// assert!(page.contains("The truth"));
 ///
-/// let [header, source] = export_c("plant", model.spec());
+/// let [header, source] = export_c("plant", &model);
 /// assert_eq!((header.name.as_str(), source.name.as_str()), ("plant.h", "plant.c"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
