@@ -85,8 +85,8 @@ fn lengths_and_header() {
     }
     let longer = [&good[..], &[0]].concat();
     assert_eq!(parse(&longer), Err(ParseError::TrailingBytes { expected: n, found: n + 1 }));
-    let newer = patched(&good, |bytes| bytes[4] = 4);
-    assert_eq!(parse(&newer), Err(ParseError::NewerFormat { found: 4, supported: FORMAT }));
+    let newer = patched(&good, |bytes| bytes[4] = 5);
+    assert_eq!(parse(&newer), Err(ParseError::NewerFormat { found: 5, supported: FORMAT }));
     assert!(parse(&newer).unwrap_err().to_string().starts_with("made by a newer format"));
     assert_eq!(
         parse(&patched(&good, |bytes| bytes[4] = 0)),

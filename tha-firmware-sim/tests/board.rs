@@ -7,9 +7,11 @@ use rand::{RngExt, SeedableRng};
 use tha_firmware_sim::emulator::{
     EmulatorError, Numbers, Processor, Replay, Setting, StackUse, build, build_linked, replay,
 };
-use tha_firmware_sim::model_file::ModelFile;
+use tha_firmware_sim::model_file::{DeviceModel, ModelFile};
 use tha_firmware_sim::stream::Device;
+use tha_train::reference::IntegerReference;
 use tha_train::synth::{Kind, SynthParams, generate};
+use tha_train::{FitParams, QuantizeParams, RangePolicy, Ridge, Silent, quantize};
 
 /// Two outputs, three inputs, M = 4, d = 3.
 fn model() -> ModelFile {
@@ -27,21 +29,25 @@ fn samples(file: &ModelFile, count: usize) -> Vec<f32> {
         2 => -1e20,
         _ => 0.5 * (low + high) + 0.6 * (high - low) * random.random_range(-1.0..1.0),
     };
-    let model = file.model();
-    (0..count).flat_map(|_| model.inputs().iter().map(|c| value(c.low, c.high)).collect::<Vec<_>>()).collect()
+    let batch = file.batch();
+    let inputs = &batch.spec().inputs;
+    (0..count).flat_map(|_| inputs.iter().map(|c| value(c.low, c.high)).collect::<Vec<_>>()).collect()
 }
 
 /// Runs on the board and demands the bits of the host; `None` when the tools are not there.
 fn same_bits(processor: Processor, linked: bool, records: &[usize]) -> Option<Replay> {
-    let file = model();
-    let samples = samples(&file, records.iter().sum());
+    same_bits_of(&model(), processor, linked, records)
+}
+
+fn same_bits_of(file: &ModelFile, processor: Processor, linked: bool, records: &[usize]) -> Option<Replay> {
+    let samples = samples(file, records.iter().sum());
     let run = || -> Result<Replay, EmulatorError> {
         let image = if linked {
-            build_linked(processor, &file, Numbers::of(&file))?
+            build_linked(processor, file, Numbers::of(file))?
         } else {
-            build(processor, Setting::default(), Numbers::of(&file))?
+            build(processor, Setting::default(), Numbers::of(file))?
         };
-        replay(&image, &file, &samples, records)
+        replay(&image, file, &samples, records)
     };
     let board = match run() {
         Err(error) if error.is_missing_tool() && std::env::var_os("THA_REQUIRE_QEMU").is_none() => {
@@ -50,7 +56,7 @@ fn same_bits(processor: Processor, linked: bool, records: &[usize]) -> Option<Re
         }
         result => result.unwrap_or_else(|error| panic!("{}: {error}", processor.name())),
     };
-    let host = Device::new(&file).unwrap().replay(&samples, records);
+    let host = Device::new(file).unwrap().replay(&samples, records);
     assert_eq!(board.stream.status.len(), records.iter().sum::<usize>());
     assert!(board.stream.same_bits(&host), "{}: the board's bits are not the host's", processor.name());
     assert_eq!(board.macs, file.model().macs());
@@ -86,4 +92,61 @@ fn cortex_m3_m7_and_the_model_linked() {
     same_bits(Processor::CortexM7, false, &[500]);
     same_bits(Processor::CortexM4f, true, &[500]);
     same_bits(Processor::Riscv32, true, &[500]);
+}
+
+/// Lags; and averages and a resonator with maps, whose linear part goes on beyond the range.
+fn integers() -> Vec<ModelFile> {
+    let made =
+        generate(&SynthParams { channels: 3, outputs: 2, samples: 600, ..SynthParams::new(Kind::Volterra) });
+    let data = made.unwrap().train;
+    let params = FitParams::new().degree(2).max_rank(3).ridge(Ridge::Fixed(0.1)).restarts(1);
+    let bases = ["lags:3", "levels:8", "kautz:0.7,0.5,2"];
+    let fit = |basis: &str| {
+        let params = params.clone().basis(basis.parse().unwrap());
+        let params =
+            if basis.starts_with("lags") { params } else { params.maps(Some(4)).range(RangePolicy::Extend) };
+        let model = params.check(&data).unwrap().fit(&data, &Silent).unwrap().model;
+        let made = quantize(&model, &data, &QuantizeParams::default()).unwrap();
+        assert!(made.max_abs_error <= made.bound && made.saturated == 0, "{basis}: {made:?}");
+        ModelFile::new(&made.model.to_bytes().unwrap()).unwrap()
+    };
+    bases.map(fit).into()
+}
+
+#[test]
+fn integers_have_the_same_bits_on_every_processor() {
+    for file in integers() {
+        same_bits_of(&file, Processor::CortexM0, true, &[500, 3, 400]);
+        for processor in [Processor::CortexM3, Processor::CortexM4f, Processor::CortexM7, Processor::Riscv32]
+        {
+            same_bits_of(&file, processor, false, &[500, 3, 1, 1500]);
+        }
+    }
+}
+
+/// An implementation that knows nothing of layouts and limits of size gives the same bits.
+#[test]
+fn integers_follow_the_format() {
+    for file in integers() {
+        let (samples, width) = (samples(&file, 3000), file.shape().inputs);
+        let DeviceModel::Integer(model) = file.model() else { panic!("not integers") };
+        let mut plain = IntegerReference::new(&model);
+        let mut device = Device::new(&file).unwrap();
+        let mut compared = 0;
+        for (t, row) in samples.chunks_exact(width).enumerate() {
+            if t % 1000 == 0 {
+                plain.reset();
+                device.reset();
+            }
+            let said = device.push(row);
+            let expected = plain.push(row);
+            assert_eq!(said.status.ready(), expected.is_some());
+            for (j, counts) in expected.iter().flatten().enumerate() {
+                let y = model.outputs()[j].offset + model.units()[j].unit * *counts as f32;
+                assert_eq!(said.y[j].to_bits(), y.to_bits());
+                compared += 1;
+            }
+        }
+        assert!(compared > 4000);
+    }
 }

@@ -75,6 +75,9 @@ impl<'a> Model<'a> {
         let parts = format::parts(bytes)?;
         let (description, rest) = Description::decode(parts.description, parts.format)?;
         description.expect(Description::I16)?;
+        if parts.format < 4 {
+            return Err(ParseError::Metadata);
+        }
         let Description { inputs, outputs, memory, heads, coverage, .. } = description;
         let [inputs, outputs, memory, heads] = [inputs, outputs, memory, heads].map(|size| size as usize);
         let mut shape = Shape { inputs, outputs, memory, degree: 0, heads };

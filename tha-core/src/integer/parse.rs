@@ -68,7 +68,9 @@ pub(super) fn check_scaling(inputs: &[InputCounts], units: &[Unit]) -> Result<()
             return Err(ParseError::Scaling { what: "input", channel });
         }
     }
-    let odd = |unit: &Unit| !(unit.unit.is_finite() && unit.unit > 0.0 && unit.bound >= 0.0);
+    let odd = |unit: &Unit| {
+        !(unit.unit.is_finite() && unit.unit > 0.0 && unit.bound.is_finite() && unit.bound >= 0.0)
+    };
     match units.iter().position(odd) {
         Some(channel) => Err(ParseError::Scaling { what: "output", channel }),
         None => Ok(()),
@@ -138,8 +140,12 @@ fn check_run(run: &Run, stage: &Stage<'_>, index: usize, window: usize, inputs: 
     let [alpha, rest @ ..] = run.coefficients;
     let sound = match run.kind {
         Run::AVERAGE => alpha > 0 && alpha <= 1 << ALPHA && rest == [0; 8] && u32::from(run.shift) == ALPHA,
-        // Signals are below 2^30 and coefficients at most 2^31 in size: three products are below 2^63.
-        Run::RESONATOR => run.shift <= 30,
+        // Signals are below 2^30 and coefficients at most 2^31 in size: three products are below 2^63. The pole is inside the circle.
+        Run::RESONATOR => {
+            let square = |value: i32| u64::from(value.unsigned_abs()).pow(2);
+            let [im, ..] = rest;
+            run.shift <= 30 && square(alpha) + square(im) < 1 << (2 * run.shift.min(30))
+        }
         _ => false,
     };
     let (source, count) = (run.source as usize, run.count as usize);

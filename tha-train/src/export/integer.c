@@ -305,7 +305,7 @@ static const int32_t *chain(int32_t *t, const uint16_t *ranks, const uint8_t (*s
     int k;
     for (a = 0; a < ranks[degree - 1]; a++) {
         const int32_t exact = down(*t++, shifts[degree - 1][0]);
-        v[a] = limit(exact, -LARGEST, LARGEST);
+        v[a] = limit(exact, INT16_MIN, INT16_MAX);
         if (v[a] != exact) *limited = 1;
     }
     for (k = degree - 2; k >= 0; k--) {
@@ -314,7 +314,7 @@ static const int32_t *chain(int32_t *t, const uint16_t *ranks, const uint8_t (*s
             int32_t total = (INT32_C(1) << shifts[k][1]) >> 1, exact;
             for (b = 0; b < ranks[k + 1]; b++) total += down(*t++, shifts[k][0]) * v[b];
             exact = down(total, shifts[k][1]);
-            next[a] = limit(exact, -LARGEST, LARGEST);
+            next[a] = limit(exact, INT16_MIN, INT16_MAX);
             if (next[a] != exact) *limited = 1;
         }
         v = next;
