@@ -8,7 +8,7 @@ use core::hint::black_box;
 
 use tha_core::monitor::{Monitor, MonitorOptions};
 use tha_core::reweight::{ReweightOptions, Reweighter};
-use tha_core::{Model, State, Step, push};
+use tha_core::{Model, State, Step, integer, push};
 
 unsafe extern "C" {
     fn a_panic_path_survived() -> !;
@@ -20,6 +20,7 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
 }
 
 type Room = State<32, 1024, 512>;
+type IntegerRoom = integer::State<32, 1024, 512>;
 
 /// Everything a firmware does with the crate, on bytes and samples that the compiler knows nothing of.
 #[unsafe(no_mangle)]
@@ -65,5 +66,35 @@ pub extern "C" fn _start() -> ! {
             state.reset();
             black_box(&mut sample);
         }
+        integers(black_box(&sample));
+    }
+}
+
+/// The same with a model of integers.
+#[inline(never)]
+fn integers(sample: &[f32]) {
+    let Ok(model) = integer::Model::parse(black_box(&[][..])) else { return };
+    let Ok(mut state) = IntegerRoom::new(&model) else { return };
+    let Ok(()) = state.init(&model) else { return };
+    let Ok(()) = state.prime(&model, black_box(&[][..])) else { return };
+    let Ok(mut monitor) = Monitor::<4>::new(&model, black_box(MonitorOptions::default())) else { return };
+    loop {
+        if let integer::Step::Ready(output) = integer::push_counts(&model, &mut state, black_box(&[][..])) {
+            black_box((output.counts, output.half_widths, output.channels, output.flags.any()));
+        }
+        match integer::push(&model, &mut state, black_box(sample)) {
+            integer::Step::Ready(output) => {
+                let y = [output.value(black_box(0)).unwrap_or(0.0)];
+                black_box((monitor.update(&y, black_box(&[][..])), output.values().sum::<f32>()));
+            }
+            integer::Step::Warming { remaining } => {
+                black_box(remaining);
+            }
+            integer::Step::Refused(_) => break,
+        }
+        if let Ok(other) = integer::Model::parse(black_box(&[][..])) {
+            let _ = black_box(state.swap(&other));
+        }
+        state.reset();
     }
 }
