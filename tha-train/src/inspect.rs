@@ -44,6 +44,8 @@ pub fn inspect(model: &Model, bytes: &[u8], rate: Option<f64>) -> Value {
         "capacities": { "inputs": state_inputs, "history": history, "scratch": scratch },
         "stage": stage(spec, rate),
         "macs_per_sample": model.macs(),
+        "numbers": if model.integers().is_some() { "i16" } else { "f32" },
+        "integers": model.integers().map(|file| integers(&file.model())),
         "coverage": coverage(spec),
         "provenance": {
             "tool": spec.provenance.tool,
@@ -51,6 +53,17 @@ pub fn inspect(model: &Model, bytes: &[u8], rate: Option<f64>) -> Value {
             "data_hash": format!("{:016x}", spec.provenance.data_hash),
             "note": spec.provenance.note,
         },
+    })
+}
+
+/// What the counts of a model of integers mean, and how far its outputs can be from the model without rounding.
+fn integers(model: &tha_core::integer::Model<'_>) -> Value {
+    let input = |input: &tha_core::integer::InputCounts| json!({ "zero": input.zero, "step": input.rate.recip(), "low": input.low, "high": input.high });
+    json!({
+        "bits": model.bits(),
+        "counts": model.inputs().iter().map(input).collect::<Vec<_>>(),
+        "unit": model.units().iter().map(|unit| unit.unit).collect::<Vec<_>>(),
+        "bound": model.units().iter().map(|unit| unit.bound).collect::<Vec<_>>(),
     })
 }
 

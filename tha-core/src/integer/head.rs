@@ -88,7 +88,7 @@ impl Head<'_> {
         let right = *self.ranks.get(k + 1)? as usize;
         let sum = count_sums(self.ranks.get(k + 1..)?)? + a * right + b;
         let words = self.cores.get(sum / 2 * self.rows..)?.get(..self.rows)?;
-        let own = move |&word: &Word| {
+        let own = move |word: &Word| {
             if sum.is_multiple_of(2) { halves(word)[0] as i16 } else { halves(word)[1] as i16 }
         };
         Some((*self.constants.get(sum)?, words.iter().map(own)))

@@ -27,15 +27,15 @@ pub(super) type Word = u32;
 
 #[cfg(target_arch = "riscv32")]
 #[inline]
-pub(super) fn halves(word: Word) -> [i32; 2] {
-    word.map(i32::from)
+pub(super) fn halves([low, high]: &Word) -> [i32; 2] {
+    [i32::from(*low), i32::from(*high)]
 }
 
 /// The halves of a word.
 #[cfg(not(target_arch = "riscv32"))]
 #[inline]
-pub(super) fn halves(word: Word) -> [i32; 2] {
-    [i32::from(word as i16), (word as i32) >> 16]
+pub(super) fn halves(word: &Word) -> [i32; 2] {
+    [i32::from(*word as i16), (*word as i32) >> 16]
 }
 
 /// Two pairs at a time share the loads of x. A Cortex-M0, known by having no atomics, has registers for one.
@@ -79,7 +79,7 @@ fn plain_one(x: &[i32], rows: usize, starts: &[[i32; 2]], mut cores: &[Word], ou
 
 #[inline]
 fn pair([mut a, mut b]: [i32; 2], words: &[Word], x: &[i32]) -> [i32; 2] {
-    for (&w, &x) in words.iter().zip(x) {
+    for (w, &x) in words.iter().zip(x) {
         let [low, high] = halves(w);
         a += low * x;
         b += high * x;
@@ -89,35 +89,36 @@ fn pair([mut a, mut b]: [i32; 2], words: &[Word], x: &[i32]) -> [i32; 2] {
 
 /// The same for two pairs at a time.
 #[inline(never)]
-fn plain_two(
-    x: &[i32],
-    rows: usize,
-    starts: &[[[i32; 2]; 2]],
-    mut cores: &[Word],
-    out: &mut [[[i32; 2]; 2]],
-) {
-    let (twos, ones) = x.as_chunks::<2>();
-    for (&[[mut a, mut b], [mut c, mut d]], out) in starts.iter().zip(out) {
-        let Some((first, rest)) = cores.split_at_checked(rows) else { break };
-        let Some((second, rest)) = rest.split_at_checked(rows) else { break };
-        let mut add = |w: Word, v: Word, x: i32| {
+fn plain_two(x: &[i32], rows: usize, starts: &[[[i32; 2]; 2]], cores: &[Word], out: &mut [[[i32; 2]; 2]]) {
+    let (twos, last) = x.as_chunks::<2>();
+    let both = (2 * rows).max(1);
+    for ((own, &[[mut a, mut b], [mut c, mut d]]), out) in cores.chunks_exact(both).zip(starts).zip(&mut *out)
+    {
+        let (first, second) = own.split_at_checked(rows).unwrap_or_default();
+        let words = first.as_chunks::<2>().0.iter().zip(second.as_chunks::<2>().0);
+        for (([w, y], [v, z]), &[x, t]) in words.zip(twos) {
             let (w, v, x) = (halves(w), halves(v), feature(x));
             a += w[0] * x;
             b += w[1] * x;
             c += v[0] * x;
             d += v[1] * x;
-        };
-        let words = first.as_chunks::<2>().0.iter().zip(second.as_chunks::<2>().0);
-        for ((&[w, y], &[v, z]), &[x0, x1]) in words.zip(twos) {
-            add(w, v, x0);
-            add(y, z, x1);
-        }
-        let last = first.iter().zip(second).skip(2 * twos.len());
-        for ((&w, &v), &x) in last.zip(ones) {
-            add(w, v, x);
+            let (y, z, t) = (halves(y), halves(z), feature(t));
+            a += y[0] * t;
+            b += y[1] * t;
+            c += z[0] * t;
+            d += z[1] * t;
         }
         *out = [[a, b], [c, d]];
-        cores = rest;
+    }
+    // Where their number is odd the last feature is added by itself: the loop above has the registers.
+    if let &[x] = last {
+        let at = 2 * twos.len();
+        for (own, [first, second]) in cores.chunks_exact(both).zip(out) {
+            let (Some(w), Some(v)) = (own.get(at), own.get(rows + at)) else { break };
+            let (w, v) = (halves(w), halves(v));
+            *first = [first[0] + w[0] * x, first[1] + w[1] * x];
+            *second = [second[0] + v[0] * x, second[1] + v[1] * x];
+        }
     }
 }
 
@@ -128,7 +129,7 @@ fn mapped(x: Features<'_>, rows: usize, mut cores: &[Word], pairs: &mut [[i32; 2
         let Some((own, rest)) = cores.split_at_checked(rows) else { break };
         let [mut a, mut b] = *pair;
         for (&row, &upper) in x.rows.iter().zip(x.t) {
-            let Some(&[from, to, ..]) = own.get(usize::from(row)..) else { break };
+            let Some([from, to, ..]) = own.get(usize::from(row)..) else { break };
             let lower = x.one - upper;
             let (from, to) = (halves(from), halves(to));
             a += from[0] * lower;
@@ -161,25 +162,40 @@ pub(super) fn chain<'t>(ranks: &[u32], shifts: &[Shifts], acc: &'t mut [i32]) ->
     (v, changed)
 }
 
-/// The rows of a core times a vector.
-#[inline(never)]
+/// The rows of a core times a vector. The usual ranks have loops of their own, without what a loop over the vector costs.
+#[inline]
 fn multiply(core: &[Cell<i32>], v: &[Cell<i32>], shifts: Shifts, out: &[Cell<i32>], changed: &mut bool) {
+    if let Some(v) = v.as_array::<4>() {
+        rows(core.as_chunks().0, v, shifts, out, changed);
+    } else if let Some(v) = v.as_array::<8>() {
+        rows(core.as_chunks().0, v, shifts, out, changed);
+    } else {
+        any_rank(core, v, shifts, out, changed);
+    }
+}
+
+#[inline(never)]
+fn rows<const R: usize>(
+    core: &[[Cell<i32>; R]],
+    v: &[Cell<i32>; R],
+    shifts: Shifts,
+    out: &[Cell<i32>],
+    changed: &mut bool,
+) {
+    let half = (1 << shifts.product) >> 1;
+    for (row, place) in core.iter().zip(out) {
+        let terms = row.iter().zip(v).map(|(acc, v)| (acc.get() >> shifts.sum) * v.get());
+        place.set(narrow(terms.fold(half, |sum, term| sum + term) >> shifts.product, changed));
+    }
+}
+
+#[inline(never)]
+fn any_rank(core: &[Cell<i32>], v: &[Cell<i32>], shifts: Shifts, out: &[Cell<i32>], changed: &mut bool) {
     let (half, mut row) = ((1 << shifts.product) >> 1, core);
-    let (fours, ones) = v.as_chunks::<4>();
     for place in out {
         let Some((own, others)) = row.split_at_checked(v.len()) else { break };
-        let mut sum = half;
-        let (quads, rest) = own.as_chunks::<4>();
-        for ([a, b, c, d], [w, x, y, z]) in quads.iter().zip(fours) {
-            sum += (a.get() >> shifts.sum) * w.get();
-            sum += (b.get() >> shifts.sum) * x.get();
-            sum += (c.get() >> shifts.sum) * y.get();
-            sum += (d.get() >> shifts.sum) * z.get();
-        }
-        for (acc, v) in rest.iter().zip(ones) {
-            sum += (acc.get() >> shifts.sum) * v.get();
-        }
-        place.set(narrow(sum >> shifts.product, changed));
+        let terms = own.iter().zip(v).map(|(acc, v)| (acc.get() >> shifts.sum) * v.get());
+        place.set(narrow(terms.fold(half, |sum, term| sum + term) >> shifts.product, changed));
         row = others;
     }
 }

@@ -325,7 +325,7 @@ fn largest(head: &Head<'_>, stage: &Stage<'_>, sum: usize) -> u64 {
     let start = (sum / 2).wrapping_mul(head.rows);
     let mut words = head.cores.get(start..).unwrap_or_default().iter().take(head.rows);
     let mut size = || {
-        let [low, high] = words.next().map_or([0; 2], |&word| halves(word));
+        let [low, high] = words.next().map_or([0; 2], halves);
         u64::from(if sum.is_multiple_of(2) { low } else { high }.unsigned_abs())
     };
     if head.features.is_empty() {

@@ -4,6 +4,7 @@ use super::args::ColumnArgs;
 use super::error::{CliError, go_on};
 use super::fit::Args;
 use super::fit_report::Part;
+use super::quantize::{self, Numbers};
 use super::shell::quoted;
 use super::watch::Watch;
 use serde::Serialize;
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 use tha_cli::{DataArgs, Speech, Status, count, figure, interrupt, summary, table, with_flags};
 use tha_core::RangePolicy;
 use tha_core::build::Interval;
+use tha_train::Quantized;
 use tha_train::auto::{AutoOutcome, AutoParams, Delivered, Honest, Recipe, Setting, Tried};
 use tha_train::data::Dataset;
 use tha_train::host;
@@ -36,6 +38,9 @@ struct Report<'a> {
     gamma: f64,
     range_policy: &'static str,
     numbers: &'static str,
+    /// What making integers cost, with `--numbers i16`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quantized: Option<&'a Quantized>,
     parameters: usize,
     flash_bytes: usize,
     macs_per_sample: usize,
@@ -143,7 +148,7 @@ pub(super) fn run(args: &Args, speech: Speech, data: &Dataset, start: Instant) -
     watch.until = minutes.map(|minutes| start + Duration::from_secs_f64(60.0 * minutes));
     interrupt::wait_for_me();
     let outcome = params.fit(data, &watch)?;
-    let bytes = outcome.model.to_bytes()?;
+    let (bytes, quantized) = quantize::bytes(args, &outcome.model, data, &status)?;
     let page = args.report.as_ref().map(|_| page(&args.out, data, &outcome, bytes.len()));
     let mut staging = Staging::among_others(args.replace.force);
     staging.write(&args.out, |to| to.write_all(&bytes))?;
@@ -152,7 +157,8 @@ pub(super) fn run(args: &Args, speech: Speech, data: &Dataset, start: Instant) -
     }
     staging.commit()?;
     status.done();
-    let report = Report::new(args, data, &outcome, bytes.len(), start);
+    let mut report = Report::new(args, data, &outcome, bytes.len(), start);
+    report.quantized = quantized.as_ref();
     summary(speech, &report, || words(args, &outcome, &report));
     go_on()
 }
@@ -227,7 +233,8 @@ impl<'a> Report<'a> {
                 RangePolicy::Clamp => "clamp",
                 RangePolicy::Extend => "extend",
             },
-            numbers: "f32",
+            numbers: args.numbers.name(),
+            quantized: None,
             parameters: outcome.model.parameters(),
             flash_bytes,
             macs_per_sample: outcome.model.macs(),
@@ -239,7 +246,15 @@ impl<'a> Report<'a> {
             tried: &outcome.tried,
             failed: outcome.failures.iter().map(Failed::new).collect(),
             complete: outcome.complete,
-            command: command(&args.data, &args.columns, &args.out, args.seed, &outcome.recipe),
+            command: {
+                let mut words =
+                    vec![command(&args.data, &args.columns, &args.out, args.seed, &outcome.recipe)];
+                if args.numbers == Numbers::I16 {
+                    words.push("--numbers i16".into());
+                    words.extend(args.counts.flags());
+                }
+                words.join(" ")
+            },
             coverage: outcome.model.interval().map(Interval::coverage),
             half_widths: outcome.model.interval().map(Interval::half_widths),
             seconds: start.elapsed().as_secs_f64(),

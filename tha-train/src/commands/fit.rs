@@ -4,6 +4,7 @@ use super::args::{ColumnArgs, Threads, ValidationArgs, beside, choice, read};
 use super::error::{CliError, go_on};
 use super::evaluate::out_of_range_in_words;
 use super::fit_report::{self, Report, in_flags, words};
+use super::quantize::{self, Counts, Numbers};
 use super::subsets::strategy;
 use super::watch::Watch;
 use std::path::PathBuf;
@@ -122,6 +123,11 @@ pub(super) struct Args {
     /// quantiles of the errors on validation samples and go into the model.
     #[arg(long, value_name = "C", default_value_t = FitParams::COVERAGE)]
     pub coverage: f64,
+    /// Numbers of the model file: f32, or i16 for processors without floating point, as `quantize` makes them.
+    #[arg(long, value_parser = choice(&NUMBERS), default_value = "f32")]
+    pub numbers: Numbers,
+    #[command(flatten)]
+    pub counts: Counts,
     /// Seed of everything.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
@@ -155,6 +161,8 @@ const COMBINATIONS: [(&str, Combine); 3] =
     [("average", Combine::Average), ("stack", Combine::Stack), ("additive", Combine::Additive)];
 const RANGES: [(&str, RangePolicy); 3] =
     [("pass", RangePolicy::Pass), ("clamp", RangePolicy::Clamp), ("extend", RangePolicy::Extend)];
+
+const NUMBERS: [(&str, Numbers); 2] = [("f32", Numbers::F32), ("i16", Numbers::I16)];
 
 /// Pieces of the maps.
 #[derive(Clone, Copy, Debug)]
@@ -275,7 +283,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         out_of_range_in_words(&data.origin, &found).into_iter().for_each(|text| status.warning(text));
         found
     });
-    let bytes = outcome.model.to_bytes()?;
+    let (bytes, quantized) = quantize::bytes(args, &outcome.model, &data, &status)?;
     go_on()?;
     let page = |_: &PathBuf| fit_report::page(&args.out, &data, &outcome, bytes.len(), &watch.course);
     let page = args.report.as_ref().map(page);
@@ -286,7 +294,8 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     }
     staging.commit()?;
     status.done();
-    let report = Report::new(args, &outcome, bytes.len(), start, args.heads, out_of_range);
+    let mut report = Report::new(args, &outcome, bytes.len(), start, args.heads, out_of_range);
+    report.quantized = quantized.as_ref();
     summary(speech, &report, || words(args, &outcome, &report));
     Ok(())
 }

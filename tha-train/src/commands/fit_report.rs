@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::Instant;
 use tha_cli::{count, figure, lock, table, with_flags};
+use tha_train::Quantized;
 use tha_train::data::Dataset;
 use tha_train::ensemble::Summary;
 use tha_train::fit::{HeadReport, Outcome};
@@ -63,6 +64,10 @@ pub(super) struct Report<'a> {
     /// Of the intervals around the outputs; none where too few samples were held out to tell.
     coverage: Option<f64>,
     half_widths: Option<&'a [f32]>,
+    /// What making integers cost, with `--numbers i16`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) quantized: Option<&'a Quantized>,
+    numbers: &'static str,
     parameters: usize,
     flash_bytes: usize,
     macs_per_sample: usize,
@@ -98,6 +103,8 @@ impl<'a> Report<'a> {
             range_policy: tha_train::inspect::policies(outcome.model.spec()).0,
             coverage: outcome.model.interval().map(Interval::coverage),
             half_widths: outcome.model.interval().map(Interval::half_widths),
+            quantized: None,
+            numbers: args.numbers.name(),
             parameters: outcome.model.parameters(),
             flash_bytes,
             macs_per_sample: outcome.model.macs(),

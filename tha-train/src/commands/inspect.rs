@@ -58,6 +58,25 @@ fn stage_in_words(spec: &ModelSpec, rate: Option<f64>) -> String {
     format!("{}; settled from sample {}{seconds} on\n\n", parts.join("; "), spec.settled())
 }
 
+/// What the counts of the inputs mean, and the bound of the outputs; nothing where the numbers are f32.
+fn integers_in_words(model: &Model) -> String {
+    let Some(file) = model.integers() else { return String::new() };
+    let (integers, spec) = (file.model(), model.spec());
+    let counts = spec.inputs.iter().zip(integers.inputs()).map(|(channel, counts)| {
+        let figures = [counts.zero, counts.rate.recip(), counts.low.into(), counts.high.into()];
+        std::iter::once(channel.name.clone()).chain(figures.map(|value| figure(value.into()))).collect()
+    });
+    let bounds = spec.outputs.iter().zip(integers.units()).map(|(channel, unit)| {
+        vec![channel.name.clone(), figure(unit.unit.into()), figure(unit.bound.into())]
+    });
+    format!(
+        "16-bit integers, features of {} bits\n\n{}\n{}\n",
+        integers.bits(),
+        table("input, at 0 counts, of a count, lowest count, highest", &counts.collect::<Vec<_>>()),
+        table("output, of a count, bound of rounding", &bounds.collect::<Vec<_>>())
+    )
+}
+
 fn words(model: &Model, bytes: &[u8], rate: Option<f64>) -> String {
     let spec = model.spec();
     let needs = Capacities::of(bytes);
@@ -80,6 +99,7 @@ fn words(model: &Model, bytes: &[u8], rate: Option<f64>) -> String {
         needs.scratch,
     );
     text += &stage_in_words(spec, rate);
+    text += &integers_in_words(model);
     let row = |name: &String, figures: &[f32]| {
         std::iter::once(name.clone()).chain(figures.iter().map(|&v| figure(v.into()))).collect()
     };

@@ -2,8 +2,11 @@
 
 use super::args::{Threads, beside, read};
 use super::error::CliError;
+use super::fit;
+use super::shell::quoted;
 use std::path::PathBuf;
 use tha_cli::{DataArgs, Replace, Speech, Status, figure, summary, table};
+use tha_train::data::Dataset;
 use tha_train::model::Model;
 use tha_train::output::{self, Kind, Staging};
 use tha_train::quantize::OutputError;
@@ -44,7 +47,52 @@ pub(super) struct Counts {
     counts: Vec<(String, (f64, f64))>,
 }
 
+/// The numbers of a model file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Numbers {
+    F32,
+    I16,
+}
+
+impl Numbers {
+    pub(super) fn name(self) -> &'static str {
+        if self == Self::F32 { "f32" } else { "i16" }
+    }
+}
+
+/// The file of a model that has been fitted, and what making integers cost where they are asked for.
+pub(super) fn bytes(
+    args: &fit::Args,
+    model: &Model,
+    data: &Dataset,
+    status: &Status,
+) -> Result<(Vec<u8>, Option<Quantized>), CliError> {
+    if args.numbers == Numbers::F32 {
+        return Ok((model.to_bytes()?, None));
+    }
+    let made = quantize(model, data, &args.counts.params())?;
+    if let Some(head) = made.blame {
+        status.warning(blame(head));
+    }
+    Ok((made.model.to_bytes()?, Some(made)))
+}
+
+/// Which head loses most, and what to do.
+fn blame(head: usize) -> String {
+    format!(
+        "integers let the error grow by more than 5 %, most of all through head {}; keep f32, or fit with a lower --degree or a larger --ridge",
+        head + 1
+    )
+}
+
 impl Counts {
+    /// The same as flags.
+    pub(super) fn flags(&self) -> impl Iterator<Item = String> {
+        self.counts
+            .iter()
+            .map(|(name, (zero, step))| format!("--counts {}", quoted(format!("{name}={zero}:{step}"))))
+    }
+
     pub(super) fn params(&self) -> QuantizeParams {
         QuantizeParams { counts: self.counts.iter().cloned().collect() }
     }
@@ -98,10 +146,7 @@ pub(super) fn words(made: &Quantized) -> String {
             &format!("\na vector was limited to 16 bits in {} samples: they are flagged\n", made.saturated);
     }
     if let Some(head) = made.blame {
-        text += &format!(
-            "\nthe error grows by more than 5 %, most of all through head {}; keep f32, or fit with a lower --degree or a larger --ridge\n",
-            head + 1
-        );
+        text += &format!("\n{}\n", blame(head));
     }
     text
 }
