@@ -197,30 +197,3 @@ fn ctrl_c_prints_and_keeps_what_is_done() {
     let kept: Value = serde_json::from_slice(&bench.read("found/front.json")).unwrap();
     assert_eq!(kept["front"], report["front"]);
 }
-
-#[test]
-fn bad_input_is_refused_before_anything_is_written() {
-    let bench = volterra();
-    bench.write("few.csv", "u1,u2,y1\n1,2,3\n1,2,4\n");
-    let before = bench.files();
-    for (line, expected) in [
-        ("tune", "<DATA>"),
-        ("tune missing.csv", "missing.csv: cannot be read"),
-        ("tune few.csv", "2 samples are too few to compare settings on"),
-        ("tune data/train.csv --minutes 0", "--minutes: 0"),
-        ("tune data/train.csv --minutes nan", "--minutes"),
-        ("tune data/train.csv --trials 0", "--trials: 0"),
-        ("tune data/train.csv --trials 2 --minutes 2", "--minutes"),
-        (
-            "tune data/train.csv --out data/train.csv",
-            "data/train.csv: cannot be written: it is not a directory",
-        ),
-    ] {
-        let output = bench.run(line);
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{line}: {said}");
-        assert_eq!(said.lines().count(), 1, "{line}: {said}");
-        assert!(said.contains(expected), "{line}: {said}");
-    }
-    assert!(bench.files() == before && !bench.path("tune").exists());
-}
