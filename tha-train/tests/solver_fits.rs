@@ -18,9 +18,9 @@ fn rows(count: usize, q: usize, draws: &mut Normal) -> DMatrix<f64> {
 }
 
 fn network(outputs: usize, q: usize, ranks: &[usize], draws: &mut Normal) -> Network {
-    let mut train = Network::zeros(outputs, q, ranks);
-    train.cores.iter_mut().flat_map(|core| &mut core.data).for_each(|v| *v = 0.4 * draws.draw());
-    train
+    let mut network = Network::zeros(outputs, q, ranks);
+    network.cores.iter_mut().flat_map(|core| &mut core.data).for_each(|v| *v = 0.4 * draws.draw());
+    network
 }
 
 /// Keeps every step.
@@ -35,8 +35,8 @@ impl Progress for Steps {
     }
 }
 
-fn residual(train: &Network, x: &DMatrix<f64>, y: &DMatrix<f64>) -> f64 {
-    (train.evaluate(x) - y).norm() / y.norm()
+fn residual(network: &Network, x: &DMatrix<f64>, y: &DMatrix<f64>) -> f64 {
+    (network.evaluate(x) - y).norm() / y.norm()
 }
 
 #[test]

@@ -40,8 +40,8 @@ pub(crate) fn lagged(inputs: usize, memory: usize, rows: usize, normal: &mut Nor
 
 /// A random network of independent normal entries, scaled so that its values are of order one.
 pub(crate) fn network(q: usize, degree: usize, outputs: usize, rank: usize, normal: &mut Normal) -> Network {
-    let mut train = Network::zeros(outputs, q, &vec![rank; degree - 1]);
+    let mut network = Network::zeros(outputs, q, &vec![rank; degree - 1]);
     let scale = ((q * rank) as f64).sqrt().recip();
-    train.cores.iter_mut().flat_map(|core| &mut core.data).for_each(|v| *v = scale * normal.draw());
-    train
+    network.cores.iter_mut().flat_map(|core| &mut core.data).for_each(|v| *v = scale * normal.draw());
+    network
 }

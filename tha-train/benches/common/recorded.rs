@@ -23,8 +23,8 @@ impl Rows {
     }
 
     /// ||Y - Yhat|| / ||Y||.
-    pub fn residual(&self, train: &Network) -> f64 {
-        (train.evaluate(&self.x) - &self.y).norm() / self.y.norm()
+    pub fn residual(&self, network: &Network) -> f64 {
+        (network.evaluate(&self.x) - &self.y).norm() / self.y.norm()
     }
 }
 

@@ -29,24 +29,24 @@ pub struct Decrease {
 }
 
 /// The best update of a single core; `None` where the local problems are too large.
-pub fn single_core(train: &Network, x: &DMatrix<f64>, y: &DMatrix<f64>) -> Option<Decrease> {
-    let mut train = train.clone();
-    train.balance();
-    let residual = y - train.evaluate(x);
+pub fn single_core(network: &Network, x: &DMatrix<f64>, y: &DMatrix<f64>) -> Option<Decrease> {
+    let mut network = network.clone();
+    network.balance();
+    let residual = y - network.evaluate(x);
     let count = x.nrows() as f64;
     let mut best: Option<Decrease> = None;
-    for k in 0..train.degree() {
-        let core = &train.cores[k];
+    for k in 0..network.degree() {
+        let core = &network.cores[k];
         if core.data.len() / if k == 0 { core.left } else { 1 } > UNKNOWNS {
             continue;
         }
-        let (gram, gradient) = local_problem(&train, k, x, &residual);
+        let (gram, gradient) = local_problem(&network, k, x, &residual);
         let Some(step) = minimal_norm(&gram, &gradient, CUTOFF) else { continue };
         let predicted = step.dot(&gradient) / count;
         if best.is_some_and(|best| best.predicted >= predicted) {
             continue;
         }
-        let mut moved = train.clone();
+        let mut moved = network.clone();
         // Column after column: for the first core one column for each of its rows, else one for all.
         moved.cores[k].data.iter_mut().zip(step.iter()).for_each(|(v, d)| *v += d);
         let realised = (residual.norm_squared() - (moved.evaluate(x) - y).norm_squared()) / count;
@@ -58,23 +58,23 @@ pub fn single_core(train: &Network, x: &DMatrix<f64>, y: &DMatrix<f64>) -> Optio
 /// A^T A (lower triangle) and A^T r for core k, A the local design matrix. For the first core the outputs decouple:
 /// one matrix, a right-hand side for each.
 fn local_problem(
-    train: &Network,
+    network: &Network,
     k: usize,
     x: &DMatrix<f64>,
     residual: &DMatrix<f64>,
 ) -> (DMatrix<f64>, DMatrix<f64>) {
-    let core = &train.cores[k];
+    let core = &network.cores[k];
     let (q, right) = (core.q, core.right);
     let left = if k == 0 { 1 } else { core.left };
     let unknowns = left * q * right;
     let mut gram = DMatrix::zeros(unknowns, unknowns);
-    let mut gradient = DMatrix::zeros(unknowns, if k == 0 { train.outputs() } else { 1 });
-    let unfolded: Vec<_> = train.cores.iter().map(unfold).collect();
+    let mut gradient = DMatrix::zeros(unknowns, if k == 0 { network.outputs() } else { 1 });
+    let unfolded: Vec<_> = network.cores.iter().map(unfold).collect();
     for at in (0..x.nrows()).step_by(BLOCK) {
         let rows = BLOCK.min(x.nrows() - at);
         let x = x.rows(at, rows).into_owned();
-        let parts = Contraction::new(train, &unfolded, x.as_slice(), rows);
-        for j in 0..if k == 0 { 1 } else { train.outputs() } {
+        let parts = Contraction::new(network, &unfolded, x.as_slice(), rows);
+        for j in 0..if k == 0 { 1 } else { network.outputs() } {
             let design = DMatrix::from_fn(rows, unknowns, |t, c| {
                 let (a, i, b) = (c / (q * right), c / right % q, c % right);
                 let before = if k == 0 { 1.0 } else { parts.left[k][(j * left + a) * rows + t] };
@@ -90,16 +90,16 @@ fn local_problem(
 
 /// The update of the first two cores, cut back to rank `cap`; `None` for degree 1 and where the local problem is too
 /// large.
-pub fn two_cores(train: &Network, x: &DMatrix<f64>, y: &DMatrix<f64>, cap: usize) -> Option<Decrease> {
-    let mut train = train.clone();
-    train.orthogonalize_right();
-    let q = train.q();
-    if train.degree() < 2 || train.cores[1].right * q * (q + 1) / 2 > UNKNOWNS {
+pub fn two_cores(network: &Network, x: &DMatrix<f64>, y: &DMatrix<f64>, cap: usize) -> Option<Decrease> {
+    let mut network = network.clone();
+    network.orthogonalize_right();
+    let q = network.q();
+    if network.degree() < 2 || network.cores[1].right * q * (q + 1) / 2 > UNKNOWNS {
         return None;
     }
-    let (moved, gain, lost) = super_core_step(&Problem { x, y }, &train, 0, cap).ok()?;
+    let (moved, gain, lost) = super_core_step(&Problem { x, y }, &network, 0, cap).ok()?;
     let count = x.nrows() as f64;
-    let loss = |train: &Network| (train.evaluate(x) - y).norm_squared() / count;
-    let realised = loss(&train) - loss(&moved);
+    let loss = |network: &Network| (network.evaluate(x) - y).norm_squared() / count;
+    let realised = loss(&network) - loss(&moved);
     Some(Decrease { block: 1, predicted: gain / count, truncation: lost / count, realised })
 }

@@ -8,6 +8,8 @@
 
 use super::trial::{Ground, Trial};
 use crate::ensemble::weights::{Products, average};
+use crate::solve;
+pub(super) use crate::solve::mean_and_error;
 use nalgebra::{DMatrix, DVector};
 
 /// Settings on all inputs that take part.
@@ -184,28 +186,12 @@ fn simplest(
     extend: bool,
     blocks: &[usize],
 ) -> usize {
-    let (least, best) = ranked[0];
-    let by_block = |k: usize| by_block(ground, trials, k, extend, blocks);
-    let of_best = by_block(best);
-    let level = |&&(error, k): &&(f64, usize)| {
-        let differences: Vec<f64> = by_block(k).iter().zip(&of_best).map(|(a, b)| a - b).collect();
-        let (mean, error_of_mean) = mean_and_error(&differences);
-        error <= 1.02 * least && mean <= error_of_mean
-    };
-    let simple = |k: usize| trials[k].setting.cost();
-    ranked
-        .iter()
-        .filter(level)
-        .min_by(|a, b| simple(a.1).total_cmp(&simple(b.1)).then(a.0.total_cmp(&b.0)))
-        .map_or(best, |found| found.1)
-}
-
-/// Mean, and its standard error.
-pub(super) fn mean_and_error(values: &[f64]) -> (f64, f64) {
-    let count = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / count.max(1.0);
-    let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
-    (mean, (variance / count.max(1.0)).sqrt())
+    let by_block: Vec<Vec<f64>> =
+        ranked.iter().map(|&(_, k)| by_block(ground, trials, k, extend, blocks)).collect();
+    let cost = |k: usize| trials[k].setting.cost();
+    let scores: Vec<_> =
+        ranked.iter().zip(&by_block).map(|(&(error, k), blocks)| (error, &blocks[..], cost(k))).collect();
+    ranked[solve::simplest(&scores).unwrap_or(0)].1
 }
 
 /// Where the weights of heads come from.

@@ -141,7 +141,7 @@ pub(super) fn deliver(
             outputs: head.outputs.clone(),
             weights: head.weights.clone(),
             features: features.clone(),
-            train: network,
+            network,
         })
         .collect();
     let frame = Frame {

@@ -172,7 +172,7 @@ fn train<'a>(
             waiting += 1;
             if residual < error * (1.0 - 1e-4) {
                 (error, waiting, joint_steps) = (residual, 0, step);
-                set(&mut heads, &joint.trains);
+                set(&mut heads, &joint.networks);
             }
         }
     }
@@ -202,7 +202,7 @@ pub(super) fn refit(
             break;
         }
     }
-    set(&mut heads, &joint.trains);
+    set(&mut heads, &joint.networks);
     Ok(heads.into_iter().map(|head| head.fit).collect())
 }
 
@@ -260,12 +260,12 @@ fn cycle_once(
 /// The heads as one model.
 fn joint(heads: &[ChosenHead]) -> Joint {
     let subsets = heads.iter().map(|head| head.inputs.clone()).collect();
-    Joint { subsets, trains: heads.iter().map(|head| head.fit.network.clone()).collect() }
+    Joint { subsets, networks: heads.iter().map(|head| head.fit.network.clone()).collect() }
 }
 
-fn set(heads: &mut [ChosenHead], trains: &[crate::network::Network]) {
-    for (head, train) in heads.iter_mut().zip(trains) {
-        head.fit.network = train.clone();
+fn set(heads: &mut [ChosenHead], networks: &[crate::network::Network]) {
+    for (head, network) in heads.iter_mut().zip(networks) {
+        head.fit.network = network.clone();
     }
 }
 

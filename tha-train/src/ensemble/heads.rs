@@ -213,15 +213,10 @@ pub(super) fn fit_all(
             let k = head.number;
             let from = (checkpoint::numbered(checkpoint, &head.inputs), &head.fit, &rows.rows);
             checkpoint::keep(checkpoint, &format!("{stage}-{k:05}"), &from, || {
-                let problem = Problem { x: &rows.of_inputs(&head.inputs), y: &rows.y };
-                let options = head_options(options, k);
-                Ok(solve::fit(
-                    &problem,
-                    &head.fit.settings,
-                    Some(&head.fit.network),
-                    &options,
-                    &OnlyStop(progress),
-                )?)
+                let y = rows.y.columns_range(head.outputs.clone()).into_owned();
+                let problem = Problem { x: &rows.of_inputs(&head.inputs), y: &y };
+                let (settings, start) = (&head.fit.settings, Some(&head.fit.network));
+                Ok(solve::fit(&problem, settings, start, &head_options(options, k), &OnlyStop(progress))?)
             })
         })
         .collect()

@@ -93,6 +93,6 @@ fn full_model(
     let problem = Problem { x: &material.samples, y: &material.samples.y };
     let options = solve::SolveParams { restarts: s.restarts.min(2), ..s.clone() };
     let choice = solve::choose(&problem, &material.blocks, &options, &OnlyStop(progress)).ok()?;
-    let error = held_out(&choice.networks, &material.blocks, &problem) - problem.y;
+    let error = held_out(&choice.networks, &material.blocks, problem.x) - problem.y;
     Some(error.norm() / problem.y.norm().max(f64::MIN_POSITIVE))
 }

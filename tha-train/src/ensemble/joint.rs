@@ -20,18 +20,18 @@ const DAMPING: f64 = 1e-6;
 #[derive(Clone)]
 pub(super) struct Joint {
     pub subsets: Vec<Vec<usize>>,
-    pub trains: Vec<Network>,
+    pub networks: Vec<Network>,
 }
 
 impl Joint {
     /// Coefficients of the largest problem.
     pub(super) fn size(&self) -> usize {
-        let degree = self.trains.first().map_or(0, Network::degree);
+        let degree = self.networks.first().map_or(0, Network::degree);
         (0..degree).map(|k| self.cores(k).map(|core| core.data.len()).sum()).max().unwrap_or(0)
     }
 
     fn cores(&self, k: usize) -> impl Iterator<Item = &Core> {
-        self.trains.iter().map(move |train| &train.cores[k])
+        self.networks.iter().map(move |network| &network.cores[k])
     }
 
     /// The sum of the heads, N x l.
@@ -39,15 +39,15 @@ impl Joint {
         let parts: Vec<DMatrix<f64>> = self
             .subsets
             .par_iter()
-            .zip(&self.trains)
-            .map(|(subset, train)| train.evaluate(&rows.of_inputs(subset)))
+            .zip(&self.networks)
+            .map(|(subset, network)| network.evaluate(&rows.of_inputs(subset)))
             .collect();
         parts.into_iter().fold(DMatrix::zeros(rows.y.nrows(), rows.y.ncols()), |sum, part| sum + part)
     }
 
     /// Solves for all cores once; false where the arithmetic allows no step.
     pub(super) fn sweep(&mut self, rows: &Staged<'_>) -> bool {
-        let degree = self.trains.first().map_or(0, Network::degree);
+        let degree = self.networks.first().map_or(0, Network::degree);
         (0..degree).all(|k| {
             let (mut gram, mut step) = self.normal_equations(k, rows);
             let largest = gram.diagonal().max();
@@ -57,7 +57,7 @@ impl Joint {
             let solved = largest > 0.0 && cholesky_in_place(&mut gram);
             if solved {
                 cholesky_solve(&gram, &mut step);
-                let cores = self.trains.iter_mut().flat_map(|train| &mut train.cores[k].data);
+                let cores = self.networks.iter_mut().flat_map(|network| &mut network.cores[k].data);
                 cores.zip(step.iter()).for_each(|(value, step)| *value += step);
             }
             solved
@@ -92,12 +92,12 @@ impl Joint {
         let mut residual =
             DMatrix::from_column_slice(n * l, 1, rows.y.rows(start, n).into_owned().as_slice());
         let mut column = 0;
-        for (subset, train) in self.subsets.iter().zip(&self.trains) {
+        for (subset, network) in self.subsets.iter().zip(&self.networks) {
             let x = rows.of_inputs(subset).rows(start, n);
-            let unfolded: Vec<_> = train.cores.iter().map(unfold).collect();
-            let parts = Contraction::new(train, &unfolded, x.as_slice(), n);
+            let unfolded: Vec<_> = network.cores.iter().map(unfold).collect();
+            let parts = Contraction::new(network, &unfolded, x.as_slice(), n);
             residual.iter_mut().zip(parts.outputs()).for_each(|(r, f)| *r -= f);
-            let Core { left, q, right, .. } = train.cores[k];
+            let Core { left, q, right, .. } = network.cores[k];
             for (a, i, b) in
                 (0..left).flat_map(|a| (0..q).flat_map(move |i| (0..right).map(move |b| (a, i, b))))
             {
@@ -133,8 +133,8 @@ mod tests {
         data.inputs = ["a", "b", "c"].map(String::from).to_vec();
         data.u = (0..3).map(|_| (0..400).map(|_| normal.draw()).collect()).collect();
         let subsets = vec![vec![0, 1], vec![1, 2]];
-        let trains = subsets.iter().map(|_| Network::random(1, 5, &[2, 2], &mut normal)).collect();
-        (data, Joint { subsets, trains })
+        let networks = subsets.iter().map(|_| Network::random(1, 5, &[2, 2], &mut normal)).collect();
+        (data, Joint { subsets, networks })
     }
 
     #[test]
@@ -148,9 +148,9 @@ mod tests {
             assert!((residual.column(0) - (&rows.y - &before).column(0)).norm() < 1e-9);
             let mut column = 0;
             for head in 0..2 {
-                for at in 0..joint.trains[head].cores[k].data.len() {
+                for at in 0..joint.networks[head].cores[k].data.len() {
                     let mut moved = joint.clone();
-                    moved.trains[head].cores[k].data[at] += 1.0;
+                    moved.networks[head].cores[k].data[at] += 1.0;
                     let change = moved.evaluate(&rows) - &before;
                     assert!((jacobian.column(column) - change.column(0)).norm() < 1e-9, "{k} {head} {at}");
                     column += 1;
@@ -168,8 +168,8 @@ mod tests {
         let scaling = Scaling::from_rows(&data, &data.scored_rows(2)).unwrap();
         let rows = data.lagged(2, &scaling, (1..400).collect());
         let mut normal = Normal::new(2);
-        let trains = truth.trains.iter().map(|_| Network::random(1, 5, &[4, 4], &mut normal)).collect();
-        let mut joint = Joint { trains, ..truth };
+        let networks = truth.networks.iter().map(|_| Network::random(1, 5, &[4, 4], &mut normal)).collect();
+        let mut joint = Joint { networks, ..truth };
         let mut losses = vec![f64::INFINITY];
         for _ in 0..8 {
             assert!(joint.sweep(&rows));

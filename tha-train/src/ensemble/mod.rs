@@ -35,7 +35,7 @@ use crate::fit::{self, FitError};
 use crate::metrics::Metrics;
 use crate::network::Network;
 use crate::progress::Progress;
-use crate::solve::{Fit, Problem};
+use crate::solve::Fit;
 use crate::stage::Staged;
 use heads::{Head, Material, fit_all};
 use nalgebra::DMatrix;
@@ -109,7 +109,7 @@ pub(crate) fn apart(
     let material = Material::new(data, rows.clone(), options.stage(data, &rows)?);
     Ok(match ensemble.plan(&material, options, Some(checkpoint))? {
         None => Apart::Count(data.outputs.len()),
-        // Every fold has its own idea of what is relevant; and whether maps are made anew for a refit depends on those of all inputs.
+        // Every fold has its own idea of what is relevant; and maps that no input has enough values for are refused.
         Some(Plan::Fixed(subsets))
             if options.maps.is_some()
                 || ensemble.strategy == Strategy::Weighted
@@ -203,11 +203,8 @@ impl Procedure for Ensemble<'_> {
         stage: &str,
     ) -> Result<Choice, FitError> {
         let (solve, checkpoint, progress) = (&self.options.solve, self.checkpoint, self.progress);
-        let again = self.options.stage_again(&choice.stage, self.data, &rows)?;
-        let samples = again.clone().rows(self.data, rows);
-        let fits = if self.ensemble.strategy == Strategy::PerOutput {
-            per_output::fit_all(&samples, &choice.heads, solve, stage, checkpoint, progress)?
-        } else if self.ensemble.adds() {
+        let (mut choice, samples) = choice.over(rows, self.data, self.options)?;
+        let fits = if self.ensemble.adds() {
             additive::refit(&samples, &choice.heads, extra.joint_steps, solve, stage, checkpoint, progress)?
         } else {
             fit_all(&samples, &choice.heads, solve, stage, checkpoint, progress)?
@@ -215,12 +212,9 @@ impl Procedure for Ensemble<'_> {
         if progress.stop() {
             return Err(FitError::Stopped);
         }
-        let mut choice = choice.clone();
-        choice.stage = again;
         for (head, fit) in choice.heads.iter_mut().zip(fits) {
             head.fit = fit;
         }
-        choice.rows = samples.rows;
         Ok(choice)
     }
 
@@ -260,8 +254,10 @@ type Chosen = (Vec<ChosenHead>, Metrics, Extra);
 fn chosen(material: &Material<'_>, heads: &[Head], weights: &[f64]) -> (Vec<ChosenHead>, Metrics) {
     let mut sum = DMatrix::zeros(material.samples.y.nrows(), material.samples.y.ncols());
     for (head, weight) in heads.iter().zip(weights) {
-        let problem = Problem { x: &material.samples.of_inputs(&head.inputs), y: &material.samples.y };
-        sum += fit::held_out(&head.choice.networks, &material.blocks, &problem) * *weight;
+        let prediction =
+            fit::held_out(&head.choice.networks, &material.blocks, &material.samples.of_inputs(&head.inputs));
+        let mut served = sum.columns_range_mut(head.outputs.clone());
+        served += prediction * *weight;
     }
     let metrics = metrics(material, &material.samples, sum);
     let heads = heads.iter().zip(weights).map(|(head, &weight)| ChosenHead {
@@ -287,9 +283,9 @@ fn metrics(material: &Material<'_>, samples: &Staged<'_>, mut prediction: DMatri
 }
 
 /// The bytes and operations of a head in a model file.
-fn cost(inputs: &[usize], train: &Network) -> Cost {
-    let words = 3 + (train.degree() + 1) + inputs.len() + train.parameters();
-    Cost { flash: 4 * words, macs: train.parameters() }
+fn cost(inputs: &[usize], network: &Network) -> Cost {
+    let words = 3 + (network.degree() + 1) + inputs.len() + network.parameters();
+    Cost { flash: 4 * words, macs: network.parameters() }
 }
 
 /// What the model says of itself.

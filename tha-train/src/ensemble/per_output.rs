@@ -8,12 +8,9 @@
 use super::heads::{Head, Material, head_options};
 use super::{Chosen, EnsembleParams, Extra, chosen, cost, file_bytes};
 use crate::checkpoint::{self, Checkpoint};
-use crate::fit::judged::ChosenHead;
 use crate::fit::{self, FitError};
-use crate::network::{Core, Network};
 use crate::progress::{Event, OnlyStop, Progress};
-use crate::solve::{self, Fit, Problem};
-use crate::stage::Staged;
+use crate::solve::{self, Problem};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -69,30 +66,6 @@ pub(super) fn head(
     Ok(Head { number: j, inputs, choice, seconds: begun.elapsed().as_secs_f64(), outputs: j..j + 1 })
 }
 
-/// The chosen inputs and settings, fitted to other samples.
-pub(super) fn fit_all(
-    rows: &Staged<'_>,
-    heads: &[ChosenHead],
-    options: &solve::SolveParams,
-    stage: &str,
-    checkpoint: Option<&Checkpoint>,
-    progress: &dyn Progress,
-) -> Result<Vec<Fit>, FitError> {
-    let compute = |head: &ChosenHead| {
-        let j = head.number;
-        let problem = Problem { x: &rows.of_inputs(&head.inputs), y: &rows.y.columns(j, 1).into_owned() };
-        let (options, from) = (head_options(options, j), narrow(&head.fit.network, j));
-        let mut fit = solve::fit(&problem, &head.fit.settings, Some(&from), &options, &OnlyStop(progress))?;
-        fit.network = widen(&fit.network, j, rows.y.ncols());
-        Ok(fit)
-    };
-    let fit = |head: &ChosenHead| {
-        let from = (&head.inputs, &head.fit, &rows.rows);
-        checkpoint::keep(checkpoint, &format!("{stage}-{:05}", head.number), &from, || compute(head))
-    };
-    heads.par_iter().map(fit).collect()
-}
-
 /// The head of output `j`, grown input by input.
 fn grow(
     material: &Material<'_>,
@@ -135,50 +108,5 @@ fn grow(
             _ => break,
         }
     }
-    let Some((inputs, mut choice)) = best else {
-        return Err(FitError::NoHead { reason: "its residual is not finite".into() });
-    };
-    let outputs = material.data.outputs.len();
-    choice.networks.iter_mut().for_each(|network| *network = widen(network, j, outputs));
-    Ok((inputs, choice))
-}
-
-/// The network of one output as one of all outputs: the others are zero.
-fn widen(network: &Network, j: usize, outputs: usize) -> Network {
-    let mut network = network.clone();
-    let first = &network.cores[0];
-    let mut wide = Core::zeros(outputs, first.q, first.right);
-    let row = first.data.len();
-    wide.data[j * row..(j + 1) * row].copy_from_slice(&first.data);
-    network.cores[0] = wide;
-    network
-}
-
-/// The part of a network that belongs to output `j`.
-fn narrow(train: &Network, j: usize) -> Network {
-    let mut train = train.clone();
-    let first = &train.cores[0];
-    let row = first.q * first.right;
-    let data = first.data[j * row..(j + 1) * row].to_vec();
-    train.cores[0] = Core { left: 1, data, ..*first };
-    train
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::network::Normal;
-    use nalgebra::DMatrix;
-
-    #[test]
-    fn a_network_of_one_output_among_others() {
-        let mut normal = Normal::new(1);
-        let train = Network::random(1, 4, &[2, 3], &mut normal);
-        let x = DMatrix::from_fn(5, 4, |_, i| if i == 0 { 1.0 } else { normal.draw() });
-        let wide = widen(&train, 1, 3);
-        let y = wide.evaluate(&x);
-        assert_eq!(y.column(1), train.evaluate(&x).column(0));
-        assert!(y.column(0).iter().chain(y.column(2).iter()).all(|y| *y == 0.0));
-        assert_eq!(narrow(&wide, 1), train);
-    }
+    best.ok_or_else(|| FitError::NoHead { reason: "its residual is not finite".into() })
 }

@@ -7,7 +7,7 @@ use super::{Chosen, EnsembleParams, Extra, chosen, cost, file_bytes, hint, relev
 use crate::checkpoint::Checkpoint;
 use crate::fit::{self, FitError};
 use crate::progress::{Event, Progress};
-use crate::solve::{Problem, SolveParams};
+use crate::solve::SolveParams;
 use nalgebra::{DMatrix, DVector};
 use std::time::Instant;
 
@@ -62,8 +62,8 @@ fn train_adaptively(
         let Some(subset) = relevance::strongest(&table, size, &subsets) else { break };
         let result = heads::train(material, k, &subset, options, checkpoint, progress);
         if let Ok(head) = &result {
-            let problem = Problem { x: &samples.of_inputs(&subset), y: &samples.y };
-            let prediction = fit::held_out(&head.choice.networks, &material.blocks, &problem);
+            let x = samples.of_inputs(&subset);
+            let prediction = fit::held_out(&head.choice.networks, &material.blocks, &x);
             columns.push(DVector::from_column_slice(prediction.as_slice()));
             let matrix = DMatrix::from_columns(&columns);
             let mut products = weights::Products::new(columns.len());

@@ -5,7 +5,7 @@ use super::{FitError, ValidFitParams};
 use crate::checkpoint::{self, Checkpoint};
 use crate::data::{Dataset, Split};
 use crate::metrics::Metrics;
-use crate::network::Network;
+use crate::network::{Features, Network};
 use crate::progress::Progress;
 use crate::solve::{self, Problem};
 use nalgebra::DMatrix;
@@ -35,7 +35,7 @@ impl Procedure for Full<'_> {
         let fit = checkpoint::keep(checkpoint, "fit", &(&chosen, &samples.rows), || {
             Ok(solve::fit(&problem, &chosen.settings, chosen.start(), &options.solve, progress)?)
         })?;
-        let mut prediction = held_out(&chosen.networks, &blocks, &problem);
+        let mut prediction = held_out(&chosen.networks, &blocks, &samples);
         stage.scaling().restore(&mut prediction);
         let held_out = Metrics::new(&data.outputs, &data.outputs_at(&samples.rows), &prediction);
         let inputs = (0..data.inputs.len()).collect();
@@ -52,9 +52,7 @@ impl Procedure for Full<'_> {
 
     fn refit(&self, choice: &Choice, (): &(), rows: Vec<usize>, _: &str) -> Result<Choice, FitError> {
         let start = Instant::now();
-        let mut choice = choice.clone();
-        choice.stage = self.options.stage_again(&choice.stage, self.data, &rows)?;
-        let samples = choice.stage.clone().rows(self.data, rows);
+        let (mut choice, samples) = choice.over(rows, self.data, self.options)?;
         let problem = Problem { x: &samples, y: &samples.y };
         let head = &mut choice.heads[0];
         let (settings, from) = (&head.fit.settings, Some(&head.fit.network));
@@ -62,7 +60,6 @@ impl Procedure for Full<'_> {
             Ok(solve::fit(&problem, settings, from, &self.options.solve, self.progress)?)
         })?;
         head.seconds += start.elapsed().as_secs_f64();
-        choice.rows = samples.rows;
         Ok(choice)
     }
 
@@ -72,11 +69,11 @@ impl Procedure for Full<'_> {
 }
 
 /// What every row's network, the one that was fitted without its block, predicts for it.
-pub(crate) fn held_out(networks: &[Network], blocks: &[usize], problem: &Problem<'_>) -> DMatrix<f64> {
-    let mut prediction = DMatrix::zeros(blocks.len(), problem.y.ncols());
+pub(crate) fn held_out(networks: &[Network], blocks: &[usize], x: &dyn Features) -> DMatrix<f64> {
+    let mut prediction = DMatrix::zeros(blocks.len(), networks[0].outputs());
     for (k, network) in networks.iter().enumerate() {
         let rows: Vec<usize> = (0..blocks.len()).filter(|&row| blocks[row] == k).collect();
-        let values = network.evaluate(&problem.x.select_rows(&rows));
+        let values = network.evaluate(&x.select_rows(&rows));
         for (value, &row) in values.row_iter().zip(&rows) {
             prediction.row_mut(row).copy_from(&value);
         }

@@ -12,7 +12,7 @@ use super::{FitError, HeadReport, Outcome, ValidFitParams, Validation};
 use crate::data::{Dataset, Split};
 use crate::metrics::Metrics;
 use crate::model::{Frame, HeadPart, Interval, Model};
-use crate::solve::Fit;
+use crate::solve::{self, Fit};
 use crate::stage::{Basis, Stage, Staged};
 use nalgebra::DMatrix;
 use std::ops::Range;
@@ -105,24 +105,47 @@ impl Choice {
             .heads
             .iter()
             .zip(&networks)
-            .map(|(head, train)| HeadPart {
+            .map(|(head, network)| HeadPart {
                 inputs: head.inputs.clone(),
                 outputs: head.outputs.clone(),
                 weights: vec![head.weight; head.outputs.len()],
                 features: self.stage.listed(&head.inputs),
-                train,
+                network,
             })
             .collect();
         frame.unrounded(&parts)
     }
 
+    /// The same heads on other rows, behind the stage that those suggest, so that models of the same rows have the same stage; lags only
+    /// widen their range. Where maps have other columns then, each network becomes the nearest one over these.
+    pub(crate) fn over<'a>(
+        &self,
+        rows: Vec<usize>,
+        data: &'a Dataset,
+        options: &ValidFitParams,
+    ) -> Result<(Self, Staged<'a>), FitError> {
+        let stage = match self.stage.is_plain() {
+            true => self.stage.clone().widened(data, &rows),
+            false => options.stage(data, &rows)?,
+        };
+        let mut heads = self.heads.clone();
+        let samples = stage.clone().rows(data, rows);
+        if !stage.has_columns_of(&self.stage) {
+            let before = self.stage.clone().rows(data, samples.rows.clone());
+            for head in &mut heads {
+                let (from, to) = (before.of_inputs(&head.inputs), samples.of_inputs(&head.inputs));
+                head.fit.network = solve::carried(&head.fit.network, &from, &to)?;
+            }
+        }
+        Ok((Self { stage, rows: samples.rows.clone(), heads, ..self.clone() }, samples))
+    }
+
     /// The relative residual of every head by itself on some rows, in standardised units.
     fn residuals(&self, samples: &Staged<'_>, all: f64) -> Vec<f64> {
         let alone = |head: &ChosenHead| {
-            let columns = |y: &DMatrix<f64>| y.columns_range(head.outputs.clone()).into_owned();
-            let truth = columns(&samples.y);
-            let prediction = columns(&head.fit.network.evaluate(&samples.of_inputs(&head.inputs)));
-            (&truth - prediction).norm() / truth.norm().max(f64::MIN_POSITIVE)
+            let truth = samples.y.columns_range(head.outputs.clone());
+            let prediction = head.fit.network.evaluate(&samples.of_inputs(&head.inputs));
+            (truth - prediction).norm() / truth.norm().max(f64::MIN_POSITIVE)
         };
         self.heads.iter().map(|head| if self.joint { all } else { alone(head) }).collect()
     }
@@ -134,7 +157,7 @@ pub(crate) fn work<P: Procedure>(
     data: &Dataset,
     options: &ValidFitParams,
 ) -> Result<(), FitError> {
-    let all = data.scored_rows(options.settled());
+    let all = options.training_rows(data);
     match options.validation {
         Validation::End(fraction) => {
             let (choice, extra) = procedure.choose(Split::by_end(data, &all, fraction)?.train)?;
@@ -155,7 +178,7 @@ pub(crate) fn work<P: Procedure>(
 
 /// The rows of the first choice.
 pub(crate) fn first_rows(data: &Dataset, options: &ValidFitParams) -> Result<Vec<usize>, FitError> {
-    let all = data.scored_rows(options.settled());
+    let all = options.training_rows(data);
     Ok(match options.validation {
         Validation::End(fraction) => Split::by_end(data, &all, fraction)?.train,
         Validation::Data(_) => all,
@@ -171,8 +194,7 @@ pub(crate) fn fit<P: Procedure>(
     data: &Dataset,
     options: &ValidFitParams,
 ) -> Result<(Outcome, P::Extra), FitError> {
-    let settled = options.settled();
-    let all = data.scored_rows(settled);
+    let all = options.training_rows(data);
     let plain = |choice: &Choice| choice.model(data, options, &[], String::new());
     // The figures of a prediction, and its errors.
     let judged = |truth: DMatrix<f64>, prediction: DMatrix<f64>| {
@@ -195,6 +217,7 @@ pub(crate) fn fit<P: Procedure>(
             (choice, extra, validation, Some(residuals))
         }
         Validation::Data(other) => {
+            let settled = options.settled();
             other.check_memory(settled)?;
             let (choice, extra) = procedure.choose(all)?;
             let held = other.scored_rows(settled);

@@ -68,7 +68,9 @@ pub struct HeadReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::Pair;
     use crate::data::Dataset;
+    use crate::ensemble::{Combine, Strategy};
     use crate::progress::Progress;
     use crate::progress::Silent;
     use crate::synth::{self, Kind};
@@ -112,6 +114,27 @@ mod tests {
         let fresh = outcome.model.evaluate(&data.test).relative_residual;
         assert!(fresh < 0.05, "{fresh}");
         assert!(outcome.validation.relative_residual < 0.15, "{}", outcome.validation.relative_residual);
+    }
+
+    #[test]
+    fn models_of_the_same_rows_have_the_same_features_though_maps_change() {
+        let mut data = data(0.1).train;
+        // Two values at first: fewer pieces than all of the rows have.
+        data.u[1].iter_mut().take(320).enumerate().for_each(|(t, u)| *u = (t % 2) as f64);
+        let params = || params().memory(1).maps(4);
+        let fit = |params: FitParams<'_>| params.check(&data).unwrap().fit(&data, &Silent).unwrap().model;
+        let full = fit(params());
+        let before = fit(params().refit(false));
+        assert_ne!(full.spec().stage.features[1].nodes.len(), before.spec().stage.features[1].nodes.len());
+        for heads in [
+            params().heads(2).subset_size(1),
+            params().heads(1).subset_size(2).combine(Combine::Additive),
+            params().subsets(Strategy::PerOutput),
+        ] {
+            let ensemble = fit(heads);
+            assert_eq!(ensemble.spec().stage, full.spec().stage);
+            Pair::from_models(&full, &ensemble, &data).unwrap();
+        }
     }
 
     #[test]

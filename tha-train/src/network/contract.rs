@@ -17,6 +17,14 @@ pub(crate) fn unfold(core: &Core) -> DMatrix<f64> {
     DMatrix::from_fn(core.q, core.left * core.right, |i, c| core.get(c / core.right, i, c % core.right))
 }
 
+/// The core of an unfolding.
+pub(crate) fn fold(left: usize, right: usize, slices: &DMatrix<f64>) -> Core {
+    let q = slices.nrows();
+    let entries =
+        (0..left).flat_map(|a| (0..q).flat_map(move |i| (0..right).map(move |b| (i, a * right + b))));
+    Core { left, q, right, data: entries.map(|at| slices[at]).collect() }
+}
+
 /// What the rows of one block make of a network.
 pub(crate) struct Contraction {
     /// `right[k]` is rows x r_k: V_{k+1}(x) ... V_d(x); `right[d]` is one.

@@ -11,7 +11,7 @@ mod gauge;
 mod monomials;
 mod random;
 
-pub(crate) use contract::{BLOCK, Contraction, evaluate_block, unfold};
+pub(crate) use contract::{BLOCK, Contraction, evaluate_block, fold, unfold};
 pub(crate) use count::{dimension, monomials, useful_ranks};
 pub use features::Features;
 pub(crate) use features::WHOLE;

@@ -63,6 +63,11 @@ pub struct Choice {
 }
 
 impl Choice {
+    /// Standard error of `error` over the blocks.
+    pub fn standard_error(&self) -> f64 {
+        mean_and_error(&self.blocks).1
+    }
+
     /// Where a fit to all rows starts: at the network that was fitted to all but the last block.
     pub fn start(&self) -> Option<&Network> {
         self.networks.last()
@@ -138,7 +143,7 @@ pub(super) fn choose(
             cap /= 2;
         }
     }
-    let chosen = simplest(tried);
+    let chosen = take_simplest(tried);
     let found = match found {
         None if free && options.degree == 2 && chosen.error < NEAR => {
             // A random start has most likely led a quadratic network to its best minimum.
@@ -159,20 +164,31 @@ pub(super) fn least(tried: &[Choice]) -> &Choice {
     tried.iter().min_by(|a, b| a.error.total_cmp(&b.error)).expect("at least one setting was tried")
 }
 
-/// The setting of the smallest ranks that is level with the best; of equal ranks the best.
-fn simplest(tried: Vec<Choice>) -> Choice {
-    let best = least(&tried).clone();
-    let level = |choice: &Choice| {
-        let (mean, deviation) = mean_and_std(choice.blocks.iter().zip(&best.blocks).map(|(a, b)| a - b));
-        let freedom = (choice.blocks.len() as f64 - 1.0).max(1.0);
-        choice.error <= (1.0 + LEVEL) * best.error && mean <= deviation / freedom.sqrt()
+/// Small ranks are simple.
+fn take_simplest(mut tried: Vec<Choice>) -> Choice {
+    let size = |choice: &Choice| choice.settings.ranks.iter().sum::<usize>() as f64;
+    let scores: Vec<_> = tried.iter().map(|one| (one.error, &one.blocks[..], size(one))).collect();
+    let taken = simplest(&scores).expect("at least one setting was tried");
+    tried.swap_remove(taken)
+}
+
+/// The number of the simplest of some settings that are level with the best; of equally simple ones the best. A setting is its error over
+/// all blocks, that on each block, and how far from simple it is.
+pub(crate) fn simplest(tried: &[(f64, &[f64], f64)]) -> Option<usize> {
+    let (least, of_best, _) = *tried.iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
+    let level = |(error, blocks, _): &(f64, &[f64], f64)| {
+        let differences: Vec<f64> = blocks.iter().zip(of_best).map(|(a, b)| a - b).collect();
+        let (mean, standard_error) = mean_and_error(&differences);
+        *error <= (1.0 + LEVEL) * least && mean <= standard_error
     };
-    let size = |choice: &Choice| choice.settings.ranks.iter().sum::<usize>();
-    let simplest = tried
-        .into_iter()
-        .filter(level)
-        .min_by(|a, b| size(a).cmp(&size(b)).then(a.error.total_cmp(&b.error)));
-    simplest.unwrap_or(best)
+    let levels = tried.iter().enumerate().filter(|(_, one)| level(one));
+    levels.min_by(|(_, a), (_, b)| a.2.total_cmp(&b.2).then(a.0.total_cmp(&b.0))).map(|(k, _)| k)
+}
+
+/// Mean, and its standard error.
+pub(crate) fn mean_and_error(values: &[f64]) -> (f64, f64) {
+    let (mean, deviation) = mean_and_std(values.iter().copied());
+    (mean, deviation / (values.len() as f64 - 1.0).max(1.0).sqrt())
 }
 
 /// Fits given settings to all rows: from a network that was fitted with them to others, or along the ridges. Gives the
@@ -214,8 +230,9 @@ mod tests {
     #[test]
     fn the_simplest_that_is_level_with_the_best_is_taken() {
         let best = choice(4, &[0.50, 0.40, 0.60]);
-        let taken =
-            |others: &[Choice]| simplest([std::slice::from_ref(&best), others].concat()).settings.ranks[0];
+        let taken = |others: &[Choice]| {
+            take_simplest([std::slice::from_ref(&best), others].concat()).settings.ranks[0]
+        };
         // Sometimes better, sometimes worse, and worse by less than two per cent.
         assert_eq!(taken(&[choice(2, &[0.52, 0.39, 0.60])]), 2);
         // Worse on every block alike.

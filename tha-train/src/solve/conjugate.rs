@@ -118,27 +118,11 @@ impl<'a> Linearised<'a> {
             cholesky_solve(&factor, &mut z);
             z.transpose()
         };
-        let mut delta = DMatrix::zeros(rhs.nrows(), rhs.ncols());
-        let mut residual = rhs.clone();
-        let mut z = precondition(&residual);
-        let mut direction = z.clone();
-        let mut product = residual.dot(&z);
         let values: usize = self.blocks.iter().map(|(_, y)| y.len()).sum();
         let precision = if values < 2 * theta.len() { SCARCE } else { PRECISION };
-        let goal = precision.powi(2) * product;
-        for _ in 0..STEPS {
-            let image = self.apply(&direction) + shift * &direction;
-            let length = product / direction.dot(&image);
-            delta += length * &direction;
-            residual -= length * image;
-            z = precondition(&residual);
-            let next = residual.dot(&z);
-            if next <= goal {
-                break;
-            }
-            direction = &z + (next / product) * direction;
-            product = next;
-        }
+        let goal = precision.powi(2) * rhs.dot(&precondition(&rhs));
+        let apply = |direction: &DMatrix<f64>| self.apply(direction) + shift * direction;
+        let (delta, _) = conjugate_gradients(&rhs, apply, precondition, STEPS, |_, product| product <= goal);
         Some((self.scatter(&delta), self.scatter(&rhs)))
     }
 
@@ -157,6 +141,39 @@ impl<'a> Linearised<'a> {
         }
         ordered
     }
+}
+
+/// Solves `apply(z) = rhs` from zero by at most so many preconditioned steps: z, and the residual that it leaves. `done` ends it, given
+/// the residual and its product with its preconditioned self.
+pub(super) fn conjugate_gradients(
+    rhs: &DMatrix<f64>,
+    apply: impl Fn(&DMatrix<f64>) -> DMatrix<f64>,
+    precondition: impl Fn(&DMatrix<f64>) -> DMatrix<f64>,
+    steps: usize,
+    done: impl Fn(&DMatrix<f64>, f64) -> bool,
+) -> (DMatrix<f64>, DMatrix<f64>) {
+    let mut solution = DMatrix::zeros(rhs.nrows(), rhs.ncols());
+    let mut residual = rhs.clone();
+    let mut direction = precondition(&residual);
+    let mut product = residual.dot(&direction);
+    for _ in 0..steps {
+        if done(&residual, product) {
+            break;
+        }
+        let image = apply(&direction);
+        let curvature = direction.dot(&image);
+        if curvature <= 0.0 || !curvature.is_finite() {
+            break;
+        }
+        let length = product / curvature;
+        solution += length * &direction;
+        residual -= length * image;
+        let z = precondition(&residual);
+        let next = residual.dot(&z);
+        direction = z + (next / product) * direction;
+        product = next;
+    }
+    (solution, residual)
 }
 
 /// w_c(t, j) of one output as rows x components.

@@ -15,8 +15,8 @@
 use super::choose::Settings;
 use super::entered::{Entered, product};
 use super::{Problem, SolveError};
-use crate::linalg::{add_product, symmetric_eigen, view, view_mut};
-use crate::network::{Core, Network};
+use crate::linalg::{add_product, minimal_norm, symmetric_eigen, view, view_mut};
+use crate::network::{Features, Network, fold, unfold};
 use nalgebra::{DMatrix, DVector};
 
 const FLOOR: f64 = 1e-3;
@@ -175,27 +175,34 @@ pub(super) fn unit_of(y: &DMatrix<f64>) -> f64 {
     if unit > 0.0 { unit } else { 1.0 }
 }
 
+/// The network over the columns of `to` that is nearest to one over the columns of `from`, both of the same samples.
+pub(crate) fn carried(
+    network: &Network,
+    from: &dyn Features,
+    to: &dyn Features,
+) -> Result<Network, SolveError> {
+    let mut gram = DMatrix::zeros(to.ncols(), to.ncols());
+    let mut both = DMatrix::zeros(to.ncols(), from.ncols());
+    for (start, x) in to.parts() {
+        let old = from.rows(start, x.nrows());
+        gram += x.transpose() * &x;
+        both += x.transpose() * old;
+    }
+    let map = minimal_norm(&gram, &both, 1e-10)
+        .ok_or(SolveError::Numerical { what: "eigenvalues of the features" })?;
+    Ok(change_slices(network, &map))
+}
+
 /// V(a, :, b) <- map V(a, :, b) for every core.
 pub(super) fn change_slices(network: &Network, map: &DMatrix<f64>) -> Network {
-    let cores = network.cores.iter().map(|core| {
-        let slices = map * crate::network::unfold(core);
-        let mut changed = Core::zeros(core.left, map.nrows(), core.right);
-        for a in 0..core.left {
-            for i in 0..map.nrows() {
-                for b in 0..core.right {
-                    changed.data[(a * map.nrows() + i) * core.right + b] = slices[(i, a * core.right + b)];
-                }
-            }
-        }
-        changed
-    });
+    let cores = network.cores.iter().map(|core| fold(core.left, core.right, &(map * unfold(core))));
     Network { cores: cores.collect() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::{Features, Normal};
+    use crate::network::Normal;
 
     /// Two inputs, three lags.
     fn rows() -> (DMatrix<f64>, DMatrix<f64>) {

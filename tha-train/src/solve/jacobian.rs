@@ -4,6 +4,7 @@
 //! w_c = L_k(t)[j, a] R_k(t)[b]: what stands left and right of the core. The Jacobian is made for some rows at a time; of rows
 //! known by their moments it is made at the points that stand for them and mixed.
 
+use super::entered::product;
 use super::moments::{Moments, mixed};
 use super::rows::{Rows, WORTH_A_THREAD, in_order};
 use crate::linalg::{add_gram_lower, add_product, set_product, view, view_mut};
@@ -128,12 +129,6 @@ impl NormalEquations {
             }
         }
     }
-}
-
-fn product(left: &DMatrix<f64>, right: &DMatrix<f64>) -> DMatrix<f64> {
-    let mut product = DMatrix::zeros(left.nrows(), right.ncols());
-    set_product(view_mut(&mut product), view(left), view(right));
-    product
 }
 
 /// Position among the coefficients, component and input of a column of the Jacobian.

@@ -6,10 +6,11 @@
 //! the one block, and what is summed over rows is weighed by their metric.
 
 use super::around::{gathered, predicted, spread};
+use super::conjugate::conjugate_gradients;
 use super::precondition::{Covariance, Preconditioner};
 use super::rows::{Block, Rows, in_order};
 use crate::linalg::{add_gram_lower, add_product, columns, columns_mut, set_product, view, view_mut};
-use crate::network::{Contraction, Network, unfold};
+use crate::network::{Contraction, Network, fold, unfold};
 use nalgebra::DMatrix;
 use std::borrow::Cow;
 
@@ -136,37 +137,14 @@ impl<'a> Local<'a> {
         else {
             return (before, before);
         };
-        let mut delta = DMatrix::zeros(core.nrows(), core.ncols());
-        let mut residual = rhs.clone();
-        let mut z = precondition.apply(&residual);
-        let mut direction = z.clone();
-        let mut product = residual.dot(&z);
-        for _ in 0..steps {
-            if residual.norm_squared() <= PRECISION * start {
-                break;
-            }
-            let image = self.apply(&direction) + ridge * &direction;
-            let curvature = direction.dot(&image);
-            if curvature <= 0.0 || !curvature.is_finite() {
-                break;
-            }
-            let length = product / curvature;
-            delta += length * &direction;
-            residual -= length * image;
-            z = precondition.apply(&residual);
-            let next = residual.dot(&z);
-            direction = &z + (next / product) * direction;
-            product = next;
-        }
-        let slices = core + &delta;
-        let core = &mut network.cores[self.k];
-        for a in 0..core.left {
-            for i in 0..core.q {
-                for b in 0..core.right {
-                    core.data[(a * core.q + i) * core.right + b] = slices[(i, a * core.right + b)];
-                }
-            }
-        }
+        let (delta, residual) = conjugate_gradients(
+            &rhs,
+            |direction| self.apply(direction) + ridge * direction,
+            |residual| precondition.apply(residual),
+            steps,
+            |residual, _| residual.norm_squared() <= PRECISION * start,
+        );
+        network.cores[self.k] = fold(self.bonds.0, self.bonds.1, &(core + &delta));
         // A quadratic: what is left of the gradient says how far it has fallen.
         (before, before - delta.dot(&(rhs + residual)))
     }

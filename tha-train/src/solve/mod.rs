@@ -35,7 +35,9 @@ mod subspaces;
 
 pub(crate) use along::{Course, Last, along};
 pub use choose::{Choice, Settings};
+pub(crate) use choose::{mean_and_error, simplest};
 pub use error::SolveError;
+pub(crate) use frame::carried;
 pub(crate) use levenberg::EXPLICIT;
 pub use log::{Step, StepKind};
 pub(crate) use mvmals::step as super_core_step;

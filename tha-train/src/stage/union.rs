@@ -181,12 +181,12 @@ mod tests {
         let parts: Vec<HeadPart<'_>> = made
             .iter()
             .zip(&placed)
-            .map(|((inputs, weight, ..), (features, train))| HeadPart {
+            .map(|((inputs, weight, ..), (features, network))| HeadPart {
                 inputs: inputs.clone(),
                 outputs: 0..1,
                 weights: vec![*weight],
                 features: features.clone(),
-                train,
+                network,
             })
             .collect();
         let frame = Frame {

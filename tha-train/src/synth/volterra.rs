@@ -11,7 +11,7 @@ use tha_core::RangePolicy;
 
 pub(super) struct Volterra {
     memory: usize,
-    train: Network,
+    network: Network,
     scaling: Scaling,
 }
 
@@ -21,7 +21,7 @@ impl Volterra {
         let ranks = vec![options.rank; options.degree - 1];
         let mut network = Self {
             memory: options.memory,
-            train: Network::random(options.outputs, q, &ranks, normal),
+            network: Network::random(options.outputs, q, &ranks, normal),
             scaling: Scaling {
                 inputs: vec![InputMap { offset: 0.0, gain: 1.0 }; options.channels],
                 outputs: vec![OutputMap { offset: 0.0, scale: 1.0 }; options.outputs],
@@ -32,7 +32,7 @@ impl Volterra {
     }
 
     fn round(&mut self) {
-        for core in &mut self.train.cores {
+        for core in &mut self.network.cores {
             core.data.iter_mut().for_each(|value| *value = f64::from(*value as f32));
         }
     }
@@ -42,7 +42,7 @@ impl System for Volterra {
     fn respond(&self, inputs: &Dataset) -> Vec<Vec<f64>> {
         let mut y = vec![vec![0.0; self.memory - 1]; self.scaling.outputs.len()];
         for rows in inputs.scored_rows(self.memory).chunks(4096) {
-            let block = self.train.evaluate(&inputs.lagged(self.memory, &self.scaling, rows.to_vec()));
+            let block = self.network.evaluate(&inputs.lagged(self.memory, &self.scaling, rows.to_vec()));
             for (column, values) in y.iter_mut().zip(block.column_iter()) {
                 column.extend(values.iter());
             }
@@ -51,7 +51,7 @@ impl System for Volterra {
     }
 
     fn scale_outputs(&mut self, factors: &[f64]) {
-        let first = &mut self.train.cores[0];
+        let first = &mut self.network.cores[0];
         for (row, factor) in first.data.chunks_mut(first.q * first.right).zip(factors) {
             row.iter_mut().for_each(|value| *value *= factor);
         }
@@ -59,7 +59,7 @@ impl System for Volterra {
     }
 
     fn truth(&self) -> Value {
-        json!({ "ranks": self.train.ranks(), "parameters": self.train.parameters(), "model": "truth.tha" })
+        json!({ "ranks": self.network.ranks(), "parameters": self.network.parameters(), "model": "truth.tha" })
     }
 
     fn model(&self, train: &Dataset, options: &SynthParams) -> Option<Model> {
@@ -75,7 +75,7 @@ impl System for Volterra {
             note: "synth volterra: the truth".into(),
         };
         let inputs = (0..options.channels).collect();
-        Some(frame.model(&[HeadPart::of_lags(inputs, 0..options.outputs, 1.0, &self.train)]))
+        Some(frame.model(&[HeadPart::of_lags(inputs, 0..options.outputs, 1.0, &self.network)]))
     }
 }
 
