@@ -37,8 +37,6 @@ fn main() {
         Rule::Grown,
         Rule::Random,
         Rule::Above,
-        Rule::Projection,
-        Rule::Refit,
         Rule::Sketch,
         Rule::Agreement,
     ];

@@ -1,4 +1,4 @@
-//! RangePolicy the training range: what the network sees there, and the linear part that goes on.
+//! Beyond the training range: what the network sees there, and the linear part that goes on.
 //!
 //! | | plain features | mapped features | added to the outputs |
 //! |---|---|---|---|
@@ -8,11 +8,9 @@
 //!
 //! W is the linear ridge regression on the features, fitted to the training rows beside the network.
 
-use super::Stage;
 use super::rows::Staged;
 use crate::linalg::{add_gram_lower, add_product, cholesky_in_place, cholesky_solve, view, view_mut};
 use nalgebra::DMatrix;
-use tha_core::RangePolicy;
 
 /// The ridge of the linear part, in observations: what is added far outside must not hang on a few rows.
 const RIDGE: f64 = 10.0;
@@ -65,18 +63,11 @@ impl Staged<'_> {
     }
 }
 
-impl Stage {
-    /// The same filters and maps with another policy.
-    pub fn with_policy(self, policy: RangePolicy) -> Self {
-        Self { policy, ..self }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::rows::tests::noise;
-    use super::*;
     use crate::network::Features;
+    use tha_core::RangePolicy;
 
     #[test]
     fn plain_features_pass_or_are_clamped_and_mapped_ones_are_constant() {

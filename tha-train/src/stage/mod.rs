@@ -119,15 +119,12 @@ impl Stage {
         Ok((Self { scaling: scaling.clone(), bank, policy, known }, outputs))
     }
 
-    /// The same with ranges that hold other rows too: a refit to more rows sees all of them as they are.
+    /// The same lags with ranges that hold other rows too: a refit to more rows sees all of them as they are.
     pub(crate) fn widened(mut self, data: &Dataset, rows: &[usize]) -> Self {
         let outputs = self.bank.run(data, &self.scaling.inputs);
         let ranges = ranges(&self.bank, &outputs, data, &self.scaling, rows);
         for (known, [lo, hi]) in self.known.iter_mut().zip(ranges) {
             known.range = [known.range[0].min(lo), known.range[1].max(hi)];
-            if let [first, .., last] = known.nodes.as_mut_slice() {
-                [*first, *last] = known.range;
-            }
         }
         self
     }

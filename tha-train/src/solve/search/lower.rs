@@ -1,10 +1,10 @@
 //! Descending on the sketch, and coming down in rank.
 
+use super::super::SolveError;
 use super::super::levenberg::Descent;
 use super::super::log::{Step, StepKind};
-use super::super::reduce::Spectrum;
-use super::super::{SolveError, als};
-use super::{Candidate, RIDGE, Rule, Search, chance};
+use super::super::reduce::cut;
+use super::{Candidate, RIDGE, Search, chance};
 use crate::network::Network;
 
 /// Losses this close, relatively, are those of the same minimum.
@@ -17,9 +17,6 @@ pub(super) const PACE: f64 = 0.99;
 const NEARLY: f64 = 4.0;
 /// Relative squared residual above which a network at the cap is no nearer to the truth at a lower rank.
 pub(super) const FAR: f64 = 0.02;
-
-/// Coefficients of a core up to which it is refitted by itself after a cut; of larger ones the descent takes care.
-const REFITTED: usize = 1000;
 
 impl Search<'_, '_> {
     /// Reduces the rank to the cap, and on for as long as the loss rises by no more than chance; tells whether it was
@@ -59,22 +56,14 @@ impl Search<'_, '_> {
         (1..level).rev().find(possible).filter(|_| self.params.ranks.is_none())
     }
 
-    /// The network cut to a lower rank, the cores in the middle refitted.
-    fn reduced(&mut self, network: &Network, level: usize) -> Option<Network> {
+    /// The network cut to a lower rank.
+    fn reduced(&self, network: &Network, level: usize) -> Option<Network> {
         let ranks = self.ranks(level);
         let mut network = network.clone();
         for bond in (1..network.degree()).rev() {
             if ranks[bond - 1] < network.cores[bond].left {
-                network =
-                    Spectrum::new(&network, bond, &self.x, self.has(Rule::Projection))?.cut(ranks[bond - 1]);
+                network = cut(&network, bond, ranks[bond - 1], &self.x)?;
             }
-        }
-        let middle = 1..network.degree().saturating_sub(1);
-        for k in middle {
-            if network.cores[k].data.len() > REFITTED || !self.has(Rule::Refit) {
-                continue;
-            }
-            als::update(&mut network, k, &self.sketch, RIDGE);
         }
         network.balance();
         Some(network)
@@ -160,7 +149,7 @@ mod tests {
         for (kind, q, ranks, cap, count) in [
             (Rule::Subspaces, 7, vec![2, 2], 3, 700),
             (Rule::Subspaces, 6, vec![2, 2, 2], 2, 800),
-            (Rule::Directed, 41, vec![1, 1], 2, 3000),
+            (Rule::Directed, 61, vec![1, 1], 2, 3000),
             (Rule::Grown, 4, vec![2; 5], 3, 600),
             (Rule::Random, 6, vec![2, 2], 2, 400),
         ] {

@@ -18,10 +18,6 @@ pub enum Rule {
     Random,
     /// Starts above the cap.
     Above,
-    /// Directions of a bond are spared on the subspace where the others vanish.
-    Projection,
-    /// Cores in the middle are refitted after a cut.
-    Refit,
     /// Descents see some of the rows.
     Sketch,
     /// Starts that agree end the search.
