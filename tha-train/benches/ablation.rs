@@ -37,6 +37,7 @@ fn main() {
         Rule::Grown,
         Rule::Random,
         Rule::Above,
+        Rule::Projection,
         Rule::Sketch,
         Rule::Agreement,
     ];

@@ -3,8 +3,8 @@
 use super::super::SolveError;
 use super::super::levenberg::Descent;
 use super::super::log::{Step, StepKind};
-use super::super::reduce::cut;
-use super::{Candidate, RIDGE, Search, chance};
+use super::super::reduce::Spectrum;
+use super::{Candidate, RIDGE, Rule, Search, chance};
 use crate::network::Network;
 
 /// Losses this close, relatively, are those of the same minimum.
@@ -62,7 +62,8 @@ impl Search<'_, '_> {
         let mut network = network.clone();
         for bond in (1..network.degree()).rev() {
             if ranks[bond - 1] < network.cores[bond].left {
-                network = cut(&network, bond, ranks[bond - 1], &self.x)?;
+                network =
+                    Spectrum::new(&network, bond, &self.x, self.has(Rule::Projection))?.cut(ranks[bond - 1]);
             }
         }
         network.balance();

@@ -18,6 +18,8 @@ pub enum Rule {
     Random,
     /// Starts above the cap.
     Above,
+    /// Directions of a bond are spared on the subspace where the others vanish.
+    Projection,
     /// Descents see some of the rows.
     Sketch,
     /// Starts that agree end the search.
