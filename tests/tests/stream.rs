@@ -6,7 +6,7 @@ use models::files;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use tha_core::NonFinitePolicy;
-use tha_core::build::{Core, Feature, Filter, Head, Resonator, Section, Signal, Source};
+use tha_core::build::{Core, Feature, Filter, Head, ModelSpec, Resonator, Section, Signal, Source};
 use tha_firmware_sim::model_file::ModelFile;
 use tha_firmware_sim::replay::{Target, run};
 use tha_firmware_sim::soak::soak;
@@ -16,8 +16,7 @@ use tha_train::data::{Dataset, Record};
 use tha_train::reference::Reference;
 
 /// Records of 1 to 300 samples, a tenth of the values out of range.
-fn recording(file: &ModelFile, random: &mut ChaCha8Rng) -> Dataset {
-    let model = file.model();
+fn recording(spec: &ModelSpec, random: &mut ChaCha8Rng) -> Dataset {
     let mut records = Vec::new();
     let mut end = 0;
     for (k, length) in [300, 1, 200, 2, 7].into_iter().enumerate() {
@@ -31,9 +30,9 @@ fn recording(file: &ModelFile, random: &mut ChaCha8Rng) -> Dataset {
     };
     Dataset {
         origin: "random".into(),
-        inputs: model.input_names().map(str::to_owned).collect(),
+        inputs: spec.inputs.iter().map(|input| input.name.clone()).collect(),
         outputs: Vec::new(),
-        u: model.inputs().iter().map(|input| column(input.low, input.high)).collect(),
+        u: spec.inputs.iter().map(|input| column(input.low, input.high)).collect(),
         y: Vec::new(),
         records,
     }
@@ -43,7 +42,7 @@ fn recording(file: &ModelFile, random: &mut ChaCha8Rng) -> Dataset {
 fn every_output_is_within_its_bound_and_to_the_bit() {
     for (k, (spec, bytes)) in files().into_iter().enumerate() {
         let file = ModelFile::new(&bytes).unwrap();
-        let data = recording(&file, &mut ChaCha8Rng::seed_from_u64(k as u64));
+        let data = recording(&spec, &mut ChaCha8Rng::seed_from_u64(k as u64));
         let report = run(&file, &data, Target::Host).unwrap();
         assert!(report.bit_exact, "model {k}");
         assert!(report.ok(), "model {k}: {:?}", report.comparison);
@@ -110,7 +109,7 @@ fn slow_filters_do_not_drift() {
     for _ in 0..1_000_000 {
         let u: Vec<f32> = (0..3).map(|_| random.random_range(-0.7..1.3)).collect();
         let wide: Vec<f64> = u.iter().map(|&u| u.into()).collect();
-        let y = device.push(&u).output().map(|output| f64::from(output.y[0]));
+        let y = device.push(&u).y.first().map(|&y| f64::from(y));
         let (Some(y), Some(expected), Some(bound)) = (y, batch.push(&wide), bound.push(&wide)) else {
             continue;
         };
