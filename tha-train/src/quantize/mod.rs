@@ -78,7 +78,7 @@ pub fn quantize(model: &Model, data: &Dataset, params: &QuantizeParams) -> Resul
     if model.integers().is_some() {
         return Err(ModelError::Integers);
     }
-    let spec = model.spec();
+    let spec = &centred(model.spec());
     let rows = data.scored_rows(spec.settled());
     let before = model.predict(data, &rows);
     let best =
@@ -119,6 +119,30 @@ pub fn quantize(model: &Model, data: &Dataset, params: &QuantizeParams) -> Resul
         blame: if lost { Some(blame(model, &best.units, data, &rows)?) } else { None },
         model: made,
     })
+}
+
+/// The same model with the values of every map around 0: the hats of its nodes sum to 1, so that what they have in common belongs to the
+/// constant, where it takes no room from the coefficients.
+fn centred(spec: &ModelSpec) -> ModelSpec {
+    let mut spec = spec.clone();
+    for head in &mut spec.heads {
+        for core in &mut head.cores {
+            let mut first = 1;
+            for rows in head.features.iter().map(|&k| spec.stage.features[k].rows()) {
+                for (a, b) in (0..core.left).flat_map(|a| (0..core.right).map(move |b| (a, b))) {
+                    let at = |i: usize| (a * core.q + i) * core.right + b;
+                    let own = || (first..first + rows).map(at);
+                    let least = own().map(|at| core.data[at]).fold(f32::INFINITY, f32::min);
+                    let most = own().map(|at| core.data[at]).fold(f32::NEG_INFINITY, f32::max);
+                    let middle = if rows > 1 { 0.5 * (least + most) } else { 0.0 };
+                    own().for_each(|at| core.data[at] -= middle);
+                    core.data[at(0)] += middle;
+                }
+                first += rows;
+            }
+        }
+    }
+    spec
 }
 
 /// What the counts of all inputs mean.
