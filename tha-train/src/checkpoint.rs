@@ -116,6 +116,10 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    pub(crate) fn exists(&self) -> bool {
+        self.path.exists()
+    }
+
     fn head(&self) -> Vec<u8> {
         [MAGIC, self.hash.to_le_bytes()].concat()
     }
@@ -184,9 +188,9 @@ impl<'a> Checkpoint<'a> {
         Ok(checkpoint)
     }
 
-    /// The same for work that has only these inputs of the data.
-    pub(crate) fn of_columns(self, columns: Vec<usize>) -> Self {
-        Self { columns: Some(columns), ..self }
+    /// From here on the work has only these inputs of the data.
+    pub(crate) fn of_columns(&mut self, columns: Vec<usize>) {
+        self.columns = Some(columns);
     }
 
     /// The files that values came from or went to, in no order.

@@ -9,7 +9,7 @@ use tha_cli::{count, figure, lock, table, with_flags};
 use tha_train::Quantized;
 use tha_train::data::Dataset;
 use tha_train::ensemble::Summary;
-use tha_train::fit::{HeadReport, Outcome};
+use tha_train::fit::{FitParams, HeadReport, Outcome};
 use tha_train::host;
 use tha_train::metrics::Metrics;
 use tha_train::model::{Interval, OutOfRange};
@@ -84,7 +84,7 @@ pub(super) struct Report<'a> {
 impl<'a> Report<'a> {
     /// `asked` heads were asked for.
     pub(super) fn new(
-        args: &Args,
+        params: &FitParams<'_>,
         outcome: &'a Outcome,
         flash_bytes: usize,
         start: Instant,
@@ -93,12 +93,13 @@ impl<'a> Report<'a> {
     ) -> Self {
         let made = |summary: &Summary| summary.heads_before + summary.failed.len();
         let heads_made = outcome.ensemble.as_ref().map(made);
+        let (basis, maps) = params.inputs_as();
         Self {
             train: (&outcome.train).into(),
             val: (&outcome.validation).into(),
             heads: &outcome.heads,
-            basis: args.basis().to_string(),
-            maps: args.pieces(),
+            basis: basis.to_string(),
+            maps,
             gamma: outcome.heads.first().map(|head| head.gamma),
             range_policy: tha_train::inspect::policies(outcome.model.spec()).0,
             coverage: outcome.model.interval().map(Interval::coverage),
