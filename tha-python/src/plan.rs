@@ -46,6 +46,11 @@ impl Plan {
         Ok(Self { plan: Arc::new(plan?) })
     }
 
+    /// Puts the plan into its folder, for those who see it.
+    fn write(&self, py: Python<'_>, folder: PathBuf) -> PyResult<()> {
+        py.detach(|| self.plan.write(&folder)).map_err(refusal)
+    }
+
     /// The plan in its bytes.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, bytes: PyReadonlyArray1<'_, u8>) -> PyResult<Self> {

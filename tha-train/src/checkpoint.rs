@@ -11,7 +11,7 @@ use crate::fit::{FitError, Validation};
 use crate::host::refusal;
 use crate::linalg;
 use crate::output::Staging;
-use crc::{CRC_64_XZ, Crc};
+use crc::{CRC_64_XZ, Crc, Table};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -31,7 +31,8 @@ const MAGIC: [u8; 8] = *b"THA-KEPT";
 
 const FOREIGN: &str = "it holds something else";
 
-static CRC: Crc<u64> = Crc::<u64>::new(&CRC_64_XZ);
+/// Sixteen bytes at a time: plans hold the data.
+static CRC: Crc<u64, Table<16>> = Crc::<u64, Table<16>>::new(&CRC_64_XZ);
 
 /// An open checkpoint folder.
 pub(crate) struct Checkpoint<'a> {

@@ -37,6 +37,7 @@ use std::time::Instant;
 /// let params = FitParams::new().memory(2).degree(2).max_rank(2).heads(2).subset_size(1);
 /// let folder = std::env::temp_dir().join(format!("plan-{}", std::process::id()));
 /// let plan = Plan::new(params.clone(), data.clone(), &folder, false, &Silent)?;
+/// plan.write(&folder)?;
 /// for k in (0..plan.heads()).rev() {
 ///     Plan::read(&folder, Some(&[k]))?.fit_head(&folder, k, &Silent)?;
 /// }
@@ -108,7 +109,7 @@ impl Made {
 }
 
 impl Plan {
-    /// Plans a fit in a folder, which is made where it does not exist. A `portable` plan takes heads only from machines whose
+    /// Plans a fit in a folder, which is made where it does not exist; [`Plan::write`] puts the plan there. A `portable` plan takes heads only from machines whose
     /// kernels give the bits of this one.
     pub fn new(
         params: FitParams<'_>,
@@ -124,9 +125,7 @@ impl Plan {
             _ => None,
         };
         let heads = heads.divide((&data, other.as_ref()), &open(folder, &identity, progress)?)?;
-        let plan = Self { data, other, work: Work::Heads(Box::new(heads)), identity };
-        plan.write(folder)?;
-        Ok(plan)
+        Ok(Self { data, other, work: Work::Heads(Box::new(heads)), identity })
     }
 
     /// Plans an automatic fit, or goes on where the pieces of an earlier plan for it are done.
@@ -147,9 +146,7 @@ impl Plan {
             _ => Vec::new(),
         };
         let settings = Settings::new(params, before, &data, &checkpoint, progress)?;
-        let plan = Self { data, other: None, work: Work::Settings(settings), identity };
-        plan.write(folder)?;
-        Ok(plan)
+        Ok(Self { data, other: None, work: Work::Settings(settings), identity })
     }
 
     /// Pieces of work.

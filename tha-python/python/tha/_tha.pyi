@@ -1,28 +1,33 @@
 from pathlib import Path
-from typing import Any, Callable, Iterable
+from typing import Any, Callable, Iterable, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = ["Data", "Model", "Plan", "Stream", "VERSION", "analyze", "fit", "synth"]
+
 VERSION: str
 
-Notify = Callable[[int | None, int | None, str], object]
+_Notify: TypeAlias = Callable[[int | None, int | None, str], object]
+_Matrix: TypeAlias = NDArray[np.float64]
 
+@final
 class Data:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         u: NDArray[Any],
         y: NDArray[Any] | None,
         inputs: list[str],
         outputs: list[str],
         records: list[str],
         places: tuple[str, str],
-    ) -> None: ...
+    ) -> Data: ...
     def warnings(self) -> list[str]: ...
     @property
     def nbytes(self) -> int: ...
     def shape(self) -> tuple[int, int, int]: ...
 
+@final
 class Model:
     @staticmethod
     def from_bytes(bytes: bytes) -> Model: ...
@@ -46,6 +51,7 @@ class Model:
     def export(self, language: str, folder: Path, name: str, force: bool) -> list[str]: ...
     def stream(self) -> Stream: ...
 
+@final
 class Stream:
     def push(self, u: NDArray[Any] | Iterable[float] | float) -> NDArray[np.float32]: ...
     def reset(self) -> None: ...
@@ -56,11 +62,13 @@ class Stream:
     @property
     def channels(self) -> list[tuple[str, str]]: ...
 
+@final
 class Plan:
-    def __init__(self, data: Data, options: dict[str, Any], folder: Path, portable: bool) -> None: ...
+    def __new__(cls, data: Data, options: dict[str, Any], folder: Path, portable: bool) -> Plan: ...
     @staticmethod
     def from_bytes(bytes: NDArray[np.uint8]) -> Plan: ...
     def to_bytes(self, heads: list[int] | None) -> NDArray[np.uint8]: ...
+    def write(self, folder: Path) -> None: ...
     def renewed(self, bytes: NDArray[np.uint8]) -> Plan: ...
     def missing(self, folder: Path) -> list[int]: ...
     @property
@@ -70,6 +78,19 @@ class Plan:
     def fit_head(self, folder: Path, k: int, threads: int | None) -> float: ...
     def merge(self, folder: Path, threads: int | None) -> tuple[Model, str]: ...
 
-def fit(data: Data, options: dict[str, Any], notify: Notify | None = None) -> tuple[Model, str]: ...
+def fit(data: Data, options: dict[str, Any], notify: _Notify | None = None) -> tuple[Model, str]: ...
 def analyze(full: Model, ensemble: Model, data: Data) -> str: ...
-def synth(kind: str, **options: Any) -> tuple[tuple[NDArray[np.float64], NDArray[np.float64]], tuple[NDArray[np.float64], NDArray[np.float64]]]: ...
+def synth(
+    kind: str,
+    *,
+    channels: int | None = None,
+    outputs: int | None = None,
+    memory: int | None = None,
+    degree: int | None = None,
+    rank: int | None = None,
+    samples: int | None = None,
+    test_samples: int | None = None,
+    correlation: float | None = None,
+    noise: float | None = None,
+    seed: int = 0,
+) -> tuple[tuple[_Matrix, _Matrix], tuple[_Matrix, _Matrix]]: ...

@@ -247,6 +247,8 @@ def fit(estimator: Volterra, U: Any, Y: Any, records: Any = None, *, engine: Any
         work: _Work | None = None
         while True:
             plan = _tha.Plan(data, options, folder, portable)
+            if kept is not None:
+                plan.write(folder)
             heads = plan.missing(folder)
             if not heads:
                 break

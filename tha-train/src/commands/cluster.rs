@@ -105,6 +105,7 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), CliError> {
         let params = fit.params().subsets(strategy_of(fit, &data)?).validation(meant);
         Plan::new(params, data, dir, *portable, &watch)?
     };
+    plan.write(dir)?;
     status.done();
     let (heads, dir) = (plan.heads(), dir.display());
     let missing = plan.missing(&args.dir)?;

@@ -18,8 +18,8 @@ const FILE: &str = "plan.kept";
 const COLUMNS: &str = "inputs.kept";
 
 impl Plan {
-    /// Puts the plan into its folder; it is there when all of it is.
-    pub(super) fn write(&self, folder: &Path) -> Result<(), FitError> {
+    /// Puts the plan into its folder, for machines that see it; it is there when all of it is.
+    pub fn write(&self, folder: &Path) -> Result<(), FitError> {
         let bytes = self.part(&[]).to_bytes()?;
         let mut columns =
             [Some(&self.data), self.other.as_ref()].into_iter().flatten().flat_map(|set| &set.u);
