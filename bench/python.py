@@ -92,33 +92,69 @@ def ray():
     ray.shutdown()
 
 
-def heads(count):
+def timed(stored, later, known, heads):
+    """The task of a worker, with its CPU seconds among the files."""
+    import time
+
     import tha.distributed
+
+    start = time.process_time()
+    seconds, files = tha.distributed._heads(stored, later, known, heads)
+    return seconds, {**files, "cpu": time.process_time() - start}
+
+
+def heads(count):
+    import tha.distributed as many
 
     U, y = recording(20_000, 500)
     options = {"memory": 3, "degree": 2, "max_rank": 3, "heads": count, "subset_size": 4, "verbose": False}
-    moved, tasks, store, arguments = [], [], tha.distributed._store, tha.distributed._Work.arguments
-    tha.distributed._store = lambda folder, files: (moved.append(sum(map(len, files.values()))), store(folder, files))
-    tha.distributed._Work.arguments = lambda work, put, batch: (tasks.append(batch), arguments(work, put, batch))[1]
-    local, model = taken(lambda: tha.Volterra(**options, threads=1).fit(U, y))
-    print(f"one process: {local:.1f} s of CPU, {local / count:.4f} s per head")
-    for name, engine, large in (("Dask", dask, None), ("Ray", ray, None), ("Dask, columns only", dask, 0), ("Ray, columns only", ray, 0)):
-        tha.distributed.LARGE = 256 * 2**20 if large is None else large
-        before, _ = everywhere(), moved.clear()
+    fit, model = taken(lambda: tha.Volterra(**options).fit(U, y))
+    inside, moved, given = [], [], []
+
+    class Work(many._Work):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            self.task = timed
+
+        def arguments(self, put, batch):
+            found = super().arguments(put, batch)
+            given.append(found[0].nbytes if self.whole is None else 0)
+            return found
+
+    def store(folder, files, usual=many._store):
+        inside.append(files.pop("cpu"))
+        moved.append(sum(map(len, files.values())))
+        usual(folder, files)
+
+    many._Work, many._store = Work, store
+    import joblib
+
+    def run(engine):
+        inside.clear(), moved.clear(), given.clear()
+        start = time.monotonic()
+        before = everywhere()
+        divided = many.fit(tha.Volterra(**options), U, y, engine=engine)
+        assert divided.to_bytes() == model.to_bytes()
+        return everywhere() - before, time.monotonic() - start
+
+    # One task after the other in this process: what is not in tasks is the plan, the merge and the files.
+    total, _ = run(joblib.Parallel(1))
+    work, rest = sum(inside), total - sum(inside)
+    print(f"one process: fit {fit:.1f} s of CPU; heads {work:.1f} s, {work / count:.4f} each; plan and merge {rest:.1f} s", flush=True)
+    for name, engine, large in (("Dask", dask, 2**28), ("Ray", ray, 2**28), ("Dask, columns only", dask, 0), ("Ray, columns only", ray, 0)):
+        many.LARGE = large
         with engine() as client:
             # Workers start and import what they need.
-            tha.distributed.fit(tha.Volterra(**{**options, "heads": 8}), U[:100], y[:100], engine=client)
-            ready, start = everywhere(), time.monotonic()
-            moved.clear(), tasks.clear()
-            divided = tha.distributed.fit(tha.Volterra(**options), U, y, engine=client)
-            seconds, wall = everywhere() - ready, time.monotonic() - start
-        again, _ = taken(lambda: tha.Volterra(**options, threads=1).fit(U, y))
-        work = (local + again) / 2
-        local = again
+            many.fit(tha.Volterra(**{**options, "heads": 8}), U[:100], y[:100], engine=client)
+            idle, _ = everywhere(), time.sleep(5)
+            idle = (everywhere() - idle) / 5
+            total, wall = run(client)
+        over = total - sum(inside) - rest
         print(
-            f"{name}: {seconds:.1f} s of CPU, {100 * (seconds / work - 1):.1f} % more than the {work:.1f} s of one process around it; "
-            f"{wall:.0f} s of wall time; start {ready - before:.1f} s; {len(tasks)} tasks; {sum(moved) / count:.0f} bytes back per head; "
-            f"equal bytes: {divided.to_bytes() == model.to_bytes()}", flush=True,
+            f"{name}: {len(inside)} tasks, {sum(inside) / count:.4f} s each head; beside tasks, plan and merge {over:.1f} s, "
+            f"{100 * over / (sum(inside) + rest):.1f} %, of which idling {wall * idle:.1f} s in {wall:.0f} s of wall time; "
+            f"{sum(given) / count:.0f} bytes to and {sum(moved) / count:.0f} from a head",
+            flush=True,
         )
 
 

@@ -9,6 +9,7 @@ to try, in rounds, since what it wants next depends on the results.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import tempfile
 import warnings
@@ -26,6 +27,8 @@ __all__ = ["HeadError", "fit"]
 # Bytes of data from which a task gets the columns of its heads alone: whole data cost every worker as much, columns every head 8 bytes
 # per sample and input (500 inputs, 20 000 rows: 80 MB for a worker, 0.6 MB for a head of 4 inputs).
 LARGE = 256 * 2**20
+# Bytes of columns for a task; Dask warns of more than 10 MiB.
+PART = 8 * 2**20
 # Seconds of a task: an engine takes some 5 ms for one (bench/python.py), and what a worker that dies was at is done again.
 SECONDS = 2.0
 # Times that heads are handed out again after a worker of joblib died; the other engines count for themselves.
@@ -56,8 +59,24 @@ def _plan(stored: np.ndarray, later: np.ndarray | None) -> _tha.Plan:
     return _last[2]
 
 
+def _keep_memory() -> None:
+    """Has this process keep memory that it frees, up to 32 MiB a piece and 128 MiB in all.
+
+    Workers of Dask and Ray give it back to the system at once, and a head takes and frees the same matrices again and again: 4000 page
+    faults for each, a third of its time.
+    """
+    try:
+        allocator = ctypes.CDLL(None)
+        allocator.mallopt(-3, 32 * 2**20)
+        allocator.mallopt(-1, 128 * 2**20)
+    except (AttributeError, OSError, TypeError):
+        # Another allocator than that of glibc.
+        pass
+
+
 def _heads(stored: np.ndarray, later: np.ndarray | None, known: dict[str, bytes], heads: list[int]) -> tuple[float, dict[str, bytes]]:
     """Fits some heads of a plan; gives the seconds and the files that the merge needs. This is what runs on a worker."""
+    _keep_memory()
     plan, seconds = _plan(stored, later), 0.0
     with tempfile.TemporaryDirectory(prefix="tha-") as folder:
         for file, content in known.items():
@@ -77,6 +96,7 @@ class _Work:
     def __init__(self, plan: _tha.Plan, heads: list[int], size: int, known: dict[str, bytes]) -> None:
         self.plan, self.left, self.known = plan, list(heads), known
         self.whole = None if plan.apart and size > LARGE else plan.to_bytes(None)
+        self._most = len(heads) if self.whole is not None else max(1, PART // plan.to_bytes(heads[:1]).nbytes)
         self._stored: Any = None
         # A later plan for the same data.
         self.later: np.ndarray | None = None
@@ -87,7 +107,8 @@ class _Work:
         """The next heads: for SECONDS, but so that no worker is left without work at the end; none when there are no more."""
         size = 1
         if self._done:
-            size = max(1, min(int(SECONDS * self._done / max(self._seconds, 1e-9)), len(self.left) // (3 * workers)))
+            in_time = int(SECONDS * self._done / max(self._seconds, 1e-9))
+            size = max(1, min(in_time, self._most, len(self.left) // (3 * workers)))
         batch, self.left = self.left[:size], self.left[size:]
         return batch
 
@@ -231,6 +252,8 @@ def fit(estimator: Volterra, U: Any, Y: Any, records: Any = None, *, engine: Any
     >>> model.to_bytes() == tha.Volterra(memory=2, degree=2, max_rank=2, heads=4, subset_size=2).fit(U, Y).to_bytes()
     True
     """
+    if portable not in (True, False):
+        raise ValueError(f"portable: {portable!r}; expected True or False")
     if not isinstance(estimator, Volterra):
         raise ValueError(f"estimator: {type(estimator).__name__}; give a tha.Volterra")
     options = estimator._options()
@@ -246,7 +269,7 @@ def fit(estimator: Volterra, U: Any, Y: Any, records: Any = None, *, engine: Any
         folder = Path(folder)
         work: _Work | None = None
         while True:
-            plan = _tha.Plan(data, options, folder, portable)
+            plan = _tha.Plan(data, options, folder, bool(portable))
             if kept is not None:
                 plan.write(folder)
             heads = plan.missing(folder)

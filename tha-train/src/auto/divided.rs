@@ -49,7 +49,7 @@ impl AutoParams {
         progress: &dyn Progress,
     ) -> Result<Vec<Wanted>, FitError> {
         let ground = self.ground(data)?;
-        Ok(self.searched(&ground, Instant::now(), Some(checkpoint), true, progress)?.wanted)
+        Ok(self.searched(&ground, Instant::now(), Some(checkpoint), true, progress)?.listed)
     }
 
     /// Tries a setting, for what is kept of it; the reason where it cannot be fitted.

@@ -79,7 +79,7 @@ pub(super) struct Search<'a> {
     checkpoint: Option<&'a Checkpoint<'a>>,
     /// What is not kept is listed, not tried, but for the first setting, whose result the ridges of all depend on.
     lists: bool,
-    pub(super) wanted: Vec<Wanted>,
+    pub(super) listed: Vec<Wanted>,
     progress: &'a dyn Progress,
     /// Settings that could not be fitted, and why.
     pub(super) failures: Vec<(Setting, String)>,
@@ -109,7 +109,7 @@ impl<'a> Search<'a> {
             effort,
             checkpoint,
             lists,
-            wanted: Vec::new(),
+            listed: Vec::new(),
             progress,
             failures,
             polynomial: None,
@@ -154,7 +154,7 @@ impl<'a> Search<'a> {
     fn tried(&self, setting: &Setting) -> bool {
         self.trials.iter().any(|trial| trial.setting == *setting)
             || self.failures.iter().any(|(failed, _)| failed == setting)
-            || self.wanted.iter().any(|wanted| wanted.setting == *setting)
+            || self.listed.iter().any(|listed| listed.setting == *setting)
     }
 
     /// Tries a setting.
@@ -169,14 +169,14 @@ impl<'a> Search<'a> {
         let expected = Duration::from_secs_f64(work * self.pace);
         let late = end.is_some_and(|end| Instant::now() + expected > end);
         let whole = self.trials.iter().filter(|trial| trial.setting.inputs.is_none()).count();
-        let whole = whole + self.wanted.len();
+        let whole = whole + self.listed.len();
         let enough = setting.inputs.is_none() && whole >= self.effort.trials;
         if self.progress.stop() || enough || (late && self.trials.len() > 1) {
             return Ok(Err(Over));
         }
         let start = Instant::now();
         if self.lists && !self.trials.is_empty() && !self.is_kept(&setting, ridges)? {
-            self.wanted.push(Wanted { setting, ridges: ridges.to_vec() });
+            self.listed.push(Wanted { setting, ridges: ridges.to_vec() });
             return Ok(Ok(()));
         }
         match predictions(self.ground, &setting, ridges, self.checkpoint, self.progress) {
@@ -257,7 +257,7 @@ impl<'a> Search<'a> {
         // What follows looks at results.
         macro_rules! decided {
             () => {
-                if !self.wanted.is_empty() {
+                if !self.listed.is_empty() {
                     return Ok(Err(Over));
                 }
             };
@@ -360,7 +360,7 @@ impl<'a> Search<'a> {
 
     /// Heads with the best setting on half of the inputs.
     fn subsets(&mut self, end: Option<Instant>) -> Result<Result<(), Over>, FitError> {
-        if !self.wanted.is_empty() {
+        if !self.listed.is_empty() {
             return Ok(Err(Over));
         }
         let p = self.ground.data.inputs.len();
