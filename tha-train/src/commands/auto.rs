@@ -37,7 +37,7 @@ pub(super) struct Report<'a> {
     maps: Option<usize>,
     gamma: f64,
     range_policy: &'static str,
-    numbers: &'static str,
+    pub(super) numbers: &'static str,
     /// What making integers cost, with `--numbers i16`.
     #[serde(skip_serializing_if = "Option::is_none")]
     quantized: Option<&'a Quantized>,
@@ -170,6 +170,7 @@ pub(super) fn run(args: &Args, speech: Speech, data: &Dataset, start: Instant) -
         command.extend(args.counts.flags());
     }
     let mut report = Report::new(data, &outcome, bytes.len(), start, Some(command.join(" ")));
+    report.numbers = args.numbers.name();
     report.quantized = quantized.as_ref();
     summary(speech, &report, || words(&args.out, &outcome, &report));
     go_on()
@@ -245,7 +246,7 @@ impl<'a> Report<'a> {
                 RangePolicy::Clamp => "clamp",
                 RangePolicy::Extend => "extend",
             },
-            numbers: args.numbers.name(),
+            numbers: Numbers::F32.name(),
             quantized: None,
             parameters: outcome.model.parameters(),
             flash_bytes,

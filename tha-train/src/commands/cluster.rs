@@ -5,6 +5,7 @@ use super::auto;
 use super::error::{CliError, go_on};
 use super::fit::{self, strategy_of};
 use super::fit_report::{self, in_flags};
+use super::quantize::Numbers;
 use super::watch::Watch;
 use serde::Serialize;
 use serde_json::json;
@@ -84,6 +85,7 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), CliError> {
     fit.threads.apply();
     let alone = [
         ("--minutes", fit.minutes.is_some(), "what is tried would depend on the machine; give --trials"),
+        ("--numbers", fit.numbers != Numbers::F32, "`merge` writes f32; use `quantize` on the model"),
         ("--out", fit.out.as_os_str() != "-", "`merge` writes the model; give it there"),
         ("--report", fit.report.is_some(), "`merge` makes none; use `evaluate` on the model"),
         ("--checkpoint", fit.checkpoint.is_some(), "--dir keeps every head already; leave it out"),

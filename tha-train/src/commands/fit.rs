@@ -295,6 +295,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     staging.commit()?;
     status.done();
     let mut report = Report::new(&args.params(), &outcome, bytes.len(), start, args.heads, out_of_range);
+    report.numbers = args.numbers.name();
     report.quantized = quantized.as_ref();
     summary(speech, &report, || words(args, &outcome, &report));
     Ok(())

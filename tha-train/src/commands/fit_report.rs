@@ -1,6 +1,7 @@
 //! What `fit` says: as JSON, in words, and as a page.
 
 use super::fit::Args;
+use super::quantize::Numbers;
 use serde::Serialize;
 use std::path::Path;
 use std::sync::Mutex;
@@ -67,7 +68,7 @@ pub(super) struct Report<'a> {
     /// What making integers cost, with `--numbers i16`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) quantized: Option<&'a Quantized>,
-    numbers: &'static str,
+    pub(super) numbers: &'static str,
     parameters: usize,
     flash_bytes: usize,
     macs_per_sample: usize,
@@ -105,7 +106,7 @@ impl<'a> Report<'a> {
             coverage: outcome.model.interval().map(Interval::coverage),
             half_widths: outcome.model.interval().map(Interval::half_widths),
             quantized: None,
-            numbers: args.numbers.name(),
+            numbers: Numbers::F32.name(),
             parameters: outcome.model.parameters(),
             flash_bytes,
             macs_per_sample: outcome.model.macs(),
