@@ -73,6 +73,12 @@ impl Data {
         [self.set.warnings(), self.set.device_warnings()].concat()
     }
 
+    /// Bytes of the inputs.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        8 * self.set.len() * self.set.u.len()
+    }
+
     /// Rows, inputs and outputs.
     fn shape(&self) -> (usize, usize, usize) {
         (self.set.len(), self.set.u.len(), self.set.y.len())

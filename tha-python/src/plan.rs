@@ -4,11 +4,13 @@ use crate::data::Data;
 use crate::model::Model;
 use crate::options::Options;
 use crate::refusal;
-use crate::run::{beside, told};
+use crate::run::{beside, told, told_of_search};
+use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::PyDict;
 use std::path::PathBuf;
 use std::sync::Arc;
+use tha_train::{Dataset, Made};
 
 /// Data and options of a fit, and how many pieces of work it is.
 #[pyclass(frozen, module = "tha._tha")]
@@ -18,28 +20,67 @@ pub struct Plan {
 
 #[pymethods]
 impl Plan {
-    /// Plans a fit in a folder.
+    /// Plans a fit in a folder, or goes on with an automatic one.
     #[new]
-    fn new(py: Python<'_>, data: &Data, options: &Bound<'_, PyDict>, folder: PathBuf) -> PyResult<Self> {
+    fn new(
+        py: Python<'_>,
+        data: &Data,
+        options: &Bound<'_, PyDict>,
+        folder: PathBuf,
+        portable: bool,
+    ) -> PyResult<Self> {
         let options = Options(options);
-        let params = options.fit_params(&data.set.inputs)?;
-        let set = Arc::clone(&data.set);
-        let plan = beside(py, options.threads()?, None, move |watch| {
-            tha_train::Plan::new(params, tha_train::Dataset::clone(&set), &folder, watch).map_err(refusal)
-        })?;
-        Ok(Self { plan: Arc::new(plan) })
+        let set = Dataset::clone(&data.set);
+        let threads = options.threads()?;
+        let plan = if options.auto()? {
+            let params = options.auto_params()?;
+            beside(py, threads, None, move |watch| {
+                tha_train::Plan::auto(params, set, &folder, portable, watch).map_err(refusal)
+            })
+        } else {
+            let params = options.fit_params(&data.set.inputs)?;
+            beside(py, threads, None, move |watch| {
+                tha_train::Plan::new(params, set, &folder, portable, watch).map_err(refusal)
+            })
+        };
+        Ok(Self { plan: Arc::new(plan?) })
+    }
+
+    /// Puts the plan into its folder, for those who see it.
+    fn write(&self, py: Python<'_>, folder: PathBuf) -> PyResult<()> {
+        py.detach(|| self.plan.write(&folder)).map_err(refusal)
     }
 
     /// The plan in its bytes.
     #[staticmethod]
-    fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
+    fn from_bytes(py: Python<'_>, bytes: PyReadonlyArray1<'_, u8>) -> PyResult<Self> {
+        let bytes = bytes.as_slice()?;
         let plan = py.detach(|| tha_train::Plan::from_bytes(bytes));
         Ok(Self { plan: Arc::new(plan.map_err(|reason| refusal(format!("the plan: {reason}")))?) })
     }
 
-    /// Its bytes.
-    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &py.detach(|| self.plan.to_bytes()).map_err(refusal)?))
+    /// Its bytes: all of them, or the part that some heads need.
+    fn to_bytes<'py>(
+        &self,
+        py: Python<'py>,
+        heads: Option<Vec<usize>>,
+    ) -> PyResult<Bound<'py, PyArray1<u8>>> {
+        let bytes = py.detach(|| match heads {
+            None => self.plan.to_bytes(),
+            Some(heads) => self.plan.part(&heads).to_bytes(),
+        });
+        Ok(PyArray1::from_vec(py, bytes.map_err(refusal)?))
+    }
+
+    /// A later plan for the same data, in bytes without them.
+    fn renewed(&self, py: Python<'_>, bytes: PyReadonlyArray1<'_, u8>) -> PyResult<Self> {
+        let later = Self::from_bytes(py, bytes)?.plan;
+        Ok(Self { plan: Arc::new(self.plan.renewed(&later)) })
+    }
+
+    /// Heads that a folder has nothing of.
+    fn missing(&self, folder: PathBuf) -> PyResult<Vec<usize>> {
+        self.plan.missing(&folder).map_err(refusal)
     }
 
     /// Pieces of work.
@@ -48,10 +89,10 @@ impl Plan {
         self.plan.heads()
     }
 
-    /// Whether the heads of the ensemble are the pieces.
+    /// Whether a head needs the columns of its own inputs alone.
     #[getter]
-    fn divided(&self) -> bool {
-        self.plan.divided()
+    fn apart(&self) -> bool {
+        self.plan.apart()
     }
 
     /// Fits head `k` into a folder; gives the seconds it took.
@@ -66,8 +107,11 @@ impl Plan {
     fn merge(&self, py: Python<'_>, folder: PathBuf, threads: Option<usize>) -> PyResult<(Model, String)> {
         let plan = Arc::clone(&self.plan);
         beside(py, threads, None, move |watch| {
-            let merged = plan.merge(&folder, watch).map_err(refusal)?;
-            told(merged.outcome, Arc::new(plan.data().clone()), watch)
+            let data = Arc::new(plan.data().clone());
+            match plan.merge(&folder, watch).map_err(refusal)?.made {
+                Made::Fit(outcome) => told(outcome, data, watch),
+                Made::Auto(outcome) => told_of_search(outcome, data),
+            }
         })
     }
 }

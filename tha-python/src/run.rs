@@ -16,7 +16,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tha_train::report::Convergence;
-use tha_train::{Dataset, Event, HeadReport, Outcome, Progress};
+use tha_train::{AutoOutcome, Dataset, Event, HeadReport, Outcome, Progress};
 
 /// How often Ctrl-C is looked for.
 const LOOK: Duration = Duration::from_millis(50);
@@ -175,22 +175,7 @@ pub fn fit(
     if options.auto()? {
         let params = options.auto_params()?;
         return beside(py, threads, notify, move |watch| {
-            let outcome = params.fit(&data, watch).map_err(refusal)?;
-            let model = outcome.model.clone();
-            let nested = &outcome.nested;
-            let figures = json!({
-                "train": outcome.train,
-                "val": nested.metrics,
-                "error": nested.error,
-                "standard_error": nested.standard_error,
-                "blocks": nested.blocks,
-                "linear": outcome.linear.as_ref().map(|linear| linear.error),
-                "nothing_better_than_linear": outcome.nothing_better,
-                "tried": outcome.tried,
-                "complete": outcome.complete,
-            });
-            let story = Story { data, auto: Some(outcome), course: None };
-            Ok((Model::new(model, Some(story))?, figures.to_string()))
+            told_of_search(params.fit(&data, watch).map_err(refusal)?, data)
         });
     }
     let params = options.fit_params(&data.inputs)?;
@@ -198,6 +183,25 @@ pub fn fit(
         let outcome = params.check(&data).and_then(|params| params.fit(&data, watch)).map_err(refusal)?;
         told(outcome, data, watch)
     })
+}
+
+/// The model of a finished automatic fit with all there is to tell of it, and its figures as JSON.
+pub fn told_of_search(outcome: AutoOutcome, data: Arc<Dataset>) -> PyResult<(Model, String)> {
+    let model = outcome.model.clone();
+    let nested = &outcome.nested;
+    let figures = json!({
+        "train": outcome.train,
+        "val": nested.metrics,
+        "error": nested.error,
+        "standard_error": nested.standard_error,
+        "blocks": nested.blocks,
+        "linear": outcome.linear.as_ref().map(|linear| linear.error),
+        "nothing_better_than_linear": outcome.nothing_better,
+        "tried": outcome.tried,
+        "complete": outcome.complete,
+    });
+    let story = Story { data, auto: Some(outcome), course: None };
+    Ok((Model::new(model, Some(story))?, figures.to_string()))
 }
 
 /// The model of a finished fit with all there is to tell of it, and its figures as JSON.

@@ -64,15 +64,26 @@ def test_engines_and_one_machine_give_the_same_bytes(engine, data, expected):
         assert one_piece.to_bytes() == tha.Volterra(**options).fit(*data).to_bytes()
 
 
+def with_task(monkeypatch, task):
+    """Has workers run another task in the place of the usual one."""
+    work = tha.distributed._Work.__init__
+
+    def changed(self, *arguments):
+        work(self, *arguments)
+        self.task = task
+
+    monkeypatch.setattr(tha.distributed._Work, "__init__", changed)
+
+
 def test_a_killed_worker_changes_nothing(engine, data, expected, monkeypatch, tmp_path):
     started = tmp_path / "started"
 
-    def slow(stored, known, k):
+    def slow(stored, later, known, heads):
         # Long enough to be killed in the middle of.
         with open(started, "a") as file:
-            file.write(f"{os.getpid()}\n")
+            file.write("".join(f"{os.getpid()}\n" for _ in heads))
         time.sleep(0.3)
-        return tha.distributed._head(stored, known, k)
+        return tha.distributed._heads(stored, later, known, heads)
 
     killed = []
 
@@ -82,8 +93,7 @@ def test_a_killed_worker_changes_nothing(engine, data, expected, monkeypatch, tm
         killed.append(int(pids[-1]))
         os.kill(killed[0], signal.SIGKILL)
 
-    run = tha.distributed._engine(engine)
-    monkeypatch.setattr(tha.distributed, "_engine", lambda engine: lambda e, task, *rest: run(e, slow, *rest))
+    with_task(monkeypatch, slow)
     killer = threading.Thread(target=kill, daemon=True)
     killer.start()
     model = tha.distributed.fit(tha.Volterra(**OPTIONS), *data, engine=engine)
@@ -94,15 +104,62 @@ def test_a_killed_worker_changes_nothing(engine, data, expected, monkeypatch, tm
 
 
 def test_a_failing_task_names_its_head(engine, data, monkeypatch):
-    def failing(stored, known, k):
-        if k == 5:
-            raise OSError("No space left on device")
-        return tha.distributed._head(stored, known, k)
+    def failing(stored, later, known, heads):
+        class Failing:
+            def fit_head(self, folder, k, threads):
+                if k == 5:
+                    raise OSError("No space left on device")
+                return plan.fit_head(folder, k, threads)
 
-    run = tha.distributed._engine(engine)
-    monkeypatch.setattr(tha.distributed, "_engine", lambda engine: lambda e, task, *rest: run(e, failing, *rest))
+        plan = tha.distributed._plan(stored, later)
+        usual, tha.distributed._plan = tha.distributed._plan, lambda *_: Failing()
+        try:
+            return tha.distributed._heads(stored, later, known, heads)
+        finally:
+            tha.distributed._plan = usual
+
+    with_task(monkeypatch, failing)
     with pytest.raises(ValueError, match=r"^head 5: .*No space left on device"):
         tha.distributed.fit(tha.Volterra(**OPTIONS), *data, engine=engine)
+
+
+def test_large_data_move_by_columns(engine, data, expected, monkeypatch):
+    sizes = []
+    arguments = tha.distributed._Work.arguments
+
+    def weighed(self, put, batch):
+        found = arguments(self, put, batch)
+        sizes.append((found[0].nbytes, len(batch)))
+        return found
+
+    monkeypatch.setattr(tha.distributed._Work, "arguments", weighed)
+    monkeypatch.setattr(tha.distributed, "LARGE", 0)
+    assert tha.distributed.fit(tha.Volterra(**OPTIONS), *data, engine=engine).to_bytes() == expected
+    # Four inputs of 10, and 2 outputs.
+    column = 8 * len(data[0])
+    assert all(size < 6.2 * column for size, heads in sizes if heads == 1) and len(sizes) > 1
+
+
+def test_heads_come_in_batches_of_seconds(data, tmp_path):
+    estimator = tha.Volterra(**{**OPTIONS, "heads": 100})
+    plan = tha._tha.Plan(estimator._fit_table(*data, None).data(), estimator._options(), tmp_path, False)
+    work = tha.distributed._Work(plan, list(range(100)), 0, {})
+    assert [work.batch(2) for _ in range(4)] == [[0], [1], [2], [3]], "as long as nobody knows how long they take"
+    work.took([0, 1, 2, 3], (0.4, {}))
+    assert work.batch(2) == list(range(4, 20)), "the others would be left without work by twenty of a tenth of a second"
+    work.took(list(range(4, 20)), (160.0, {}))
+    assert work.batch(2) == [20], "heads take long"
+    assert work.batch(1000) == [21]
+
+
+def test_an_automatic_fit_in_rounds(engine, cli, csv, tmp_path):
+    (U, Y), _ = tha.synth("array", channels=5, outputs=1, samples=300)
+    options = {"auto": True, "trials": 12, "heads": 3}
+    expected = tha.Volterra(**options).fit(U, Y).to_bytes()
+    work = tmp_path / "work"
+    model = tha.distributed.fit(tha.Volterra(**options, checkpoint=work), U, Y, engine=engine)
+    assert model.to_bytes() == expected and "error" in model.fit_
+    assert len(list(work.glob("done-*.kept"))) >= 12, "all but the first setting came from workers"
 
 
 def test_the_folder_of_heads(joblib, data, expected, tmp_path, cli):
@@ -110,7 +167,7 @@ def test_the_folder_of_heads(joblib, data, expected, tmp_path, cli):
     assert tha.distributed.fit(estimator, *data, engine=joblib).to_bytes() == expected
     calls = []
     run = tha.distributed._by_joblib
-    again = lambda *arguments: calls.append(arguments[-1]) or run(*arguments)
+    again = lambda engine, work: calls.append(work.left) or run(engine, work)
     for path in (tmp_path / "work").glob("done-00007-*.kept"):
         path.unlink()
     with pytest.MonkeyPatch.context() as patch:
@@ -133,7 +190,7 @@ def test_the_command_line_gives_the_same_bytes(data, expected, cli, csv, tmp_pat
 
 def test_refusals(joblib, data):
     for estimator, engine, expected in [
-        (tha.Volterra(auto=True), joblib, "`auto` cannot be divided"),
+        (tha.Volterra(auto=True), joblib, "`auto` on a cluster needs `trials`"),
         (tha.Volterra(memory=0), joblib, "`memory`: 0 is out of range"),
         (tha.Volterra(), "cluster", "engine: 'cluster' is none; give a distributed.Client"),
         (tha.Volterra(), None, "engine: None is none"),

@@ -53,6 +53,20 @@ def test_damaged_files(fitted, tmp_path):
         fitted.save(tmp_path / "none" / "model.tha")
 
 
+def test_wrong_arguments_are_value_errors(fitted):
+    for use in (tha.load, fitted.save, fitted.report, fitted.export_c, fitted.export_rust):
+        for path in (None, 3, b"x", object()):
+            with pytest.raises(ValueError, match="path: .*; expected the name of a file or folder"):
+                use(path)
+    for use, expected in [
+        (lambda: fitted.export_c("x", name=7), "name: 7; expected text"),
+        (lambda: fitted.inspect(rate="fast"), "rate: 'fast'; expected samples per second"),
+        (lambda: fitted.stream().push("u"), "u: not a sample"),
+    ]:
+        with pytest.raises(ValueError, match=expected):
+            use()
+
+
 def test_streams_are_the_device(fitted, small):
     U = small[2]
     stream = fitted.stream()

@@ -11,7 +11,7 @@ use crate::fit::{FitError, Validation};
 use crate::host::refusal;
 use crate::linalg;
 use crate::output::Staging;
-use crc::{CRC_64_XZ, Crc};
+use crc::{CRC_64_XZ, Crc, Table};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -31,7 +31,8 @@ const MAGIC: [u8; 8] = *b"THA-KEPT";
 
 const FOREIGN: &str = "it holds something else";
 
-static CRC: Crc<u64> = Crc::<u64>::new(&CRC_64_XZ);
+/// Sixteen bytes at a time: plans hold the data.
+static CRC: Crc<u64, Table<16>> = Crc::<u64, Table<16>>::new(&CRC_64_XZ);
 
 /// An open checkpoint folder.
 pub(crate) struct Checkpoint<'a> {
@@ -116,6 +117,10 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    pub(crate) fn exists(&self) -> bool {
+        self.path.exists()
+    }
+
     fn head(&self) -> Vec<u8> {
         [MAGIC, self.hash.to_le_bytes()].concat()
     }
@@ -184,9 +189,9 @@ impl<'a> Checkpoint<'a> {
         Ok(checkpoint)
     }
 
-    /// The same for work that has only these inputs of the data.
-    pub(crate) fn of_columns(self, columns: Vec<usize>) -> Self {
-        Self { columns: Some(columns), ..self }
+    /// From here on the work has only these inputs of the data.
+    pub(crate) fn of_columns(&mut self, columns: Vec<usize>) {
+        self.columns = Some(columns);
     }
 
     /// The files that values came from or went to, in no order.

@@ -88,7 +88,7 @@ pub use export::{SourceFile, c as export_c, rust as export_rust};
 pub use fit::{FitError, FitParams, HeadReport, Outcome, ValidFitParams, Validation};
 pub use metrics::{Metrics, OutputMetrics};
 pub use model::{Interval, Model, ModelError, OutOfRange};
-pub use plan::{HeadDone, Merged, Plan};
+pub use plan::{HeadDone, Made, Merged, Plan};
 pub use progress::{Event, Progress, Silent};
 pub use quantize::{QuantizeParams, Quantized, quantize};
 pub use report::{Report, html};

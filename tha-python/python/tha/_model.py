@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from . import _tha
-from ._data import Table
+from ._data import KindError, Table
 
 try:
     from sklearn.exceptions import NotFittedError
@@ -18,6 +19,18 @@ except ImportError:
 
     class NotFittedError(ValueError, AttributeError):  # type: ignore[no-redef]
         """A method that needs a fitted model was called before `fit`."""
+
+
+def _text(value: Any, place: str) -> str:
+    if not isinstance(value, str):
+        raise KindError(f"{place}: {value!r}; expected text")
+    return value
+
+
+def _path(path: Any) -> Path:
+    if not isinstance(path, (str, os.PathLike)):
+        raise KindError(f"path: {path!r}; expected the name of a file or folder")
+    return Path(path)
 
 
 class Fitted:
@@ -112,7 +125,7 @@ class Fitted:
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Writes the model file. Only a model is replaced, unless `force`."""
-        self._model().save(Path(path), force)
+        self._model().save(_path(path), force)
 
     def stream(self) -> _tha.Stream:
         """The model as a device runs it: the code of the device, sample by sample.
@@ -136,15 +149,15 @@ class Fitted:
         if (U is None) != (Y is None):
             raise ValueError("report: give both `U` and `Y`, or none for the data of the fit")
         data = None if U is None else self._table(U, Y, records).data()
-        self._model().report(Path(path), data, Path(path).stem, force)
+        self._model().report(_path(path), data, _path(path).stem, force)
 
     def export_c(self, folder: str | os.PathLike[str], *, name: str = "model", force: bool = False) -> list[str]:
         """Writes a C99 header and source that compute the outputs of the device; gives the names of the files."""
-        return self._model().export("c", Path(folder), name, force)
+        return self._model().export("c", _path(folder), _text(name, "name"), force)
 
     def export_rust(self, folder: str | os.PathLike[str], *, name: str = "model", force: bool = False) -> list[str]:
         """Writes a Rust module with the model for `tha-core`; gives the names of the files."""
-        return self._model().export("rust", Path(folder), name, force)
+        return self._model().export("rust", _path(folder), _text(name, "name"), force)
 
     def inspect(self, rate: float | None = None) -> dict[str, Any]:
         """What is in the model file: shape, heads, inputs, ranks, weights, bytes, operations; with a rate, times in seconds.
@@ -155,7 +168,9 @@ class Fitted:
         >>> found["memory"], found["degree"], len(found["heads"])
         (2, 2, 1)
         """
-        return json.loads(self._model().inspect(rate))
+        if rate is not None and not isinstance(rate, Real):
+            raise KindError(f"rate: {rate!r}; expected samples per second")
+        return json.loads(self._model().inspect(float(rate) if rate is not None else None))
 
     def _rows(self) -> list[tuple[str, str]]:
         """What a notebook shows."""
@@ -206,7 +221,7 @@ def load(path: str | os.PathLike[str]) -> Model:
     ...     tha.load(f"{folder}/model.tha").to_bytes() == fitted.to_bytes()
     True
     """
-    return Model(_tha.Model.read(Path(path)))
+    return Model(_tha.Model.read(_path(path)))
 
 
 def analyze(full: Fitted, ensemble: Fitted, U: Any, Y: Any = None, records: Any = None) -> dict[str, Any]:

@@ -13,6 +13,7 @@
 mod bases;
 mod blend;
 mod deliver;
+mod divided;
 mod front;
 mod honest;
 mod odd;
@@ -28,6 +29,7 @@ mod trial;
 mod tuning;
 
 pub use deliver::Delivered;
+pub(crate) use divided::Wanted;
 pub(crate) use front::front;
 pub use honest::Honest;
 pub use outcome::{AutoOutcome, Recipe, Tried};
@@ -35,10 +37,9 @@ pub use params::AutoParams;
 pub use setting::Setting;
 pub use tuning::{Candidate, Tuning};
 
-use crate::checkpoint::{self, Checkpoint};
+use crate::checkpoint::Checkpoint;
 use crate::data::{DataError, Dataset};
-use crate::fit::FitParams;
-use crate::fit::{FitError, Validation};
+use crate::fit::{FitError, FitParams};
 use crate::progress::{Event, Progress, Silent};
 use crate::stage::Basis;
 use blend::{Blend, Way, blend, mean_and_error};
@@ -71,9 +72,19 @@ impl AutoParams {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn fit(&self, data: &Dataset, progress: &dyn Progress) -> Result<AutoOutcome, FitError> {
+        self.fit_with(data, self.kept(data, progress)?.as_ref(), progress)
+    }
+
+    /// The same with a folder that is open already.
+    pub(crate) fn fit_with(
+        &self,
+        data: &Dataset,
+        checkpoint: Option<&Checkpoint<'_>>,
+        progress: &dyn Progress,
+    ) -> Result<AutoOutcome, FitError> {
         let start = Instant::now();
         let ground = self.ground(data)?;
-        let search = self.searched(&ground, start, progress)?;
+        let search = self.searched(&ground, start, checkpoint, false, progress)?;
         if let Some(found) = search.polynomial.clone().filter(|_| !progress.stop()) {
             return self.plain(data, &ground, search, &found, &Silent);
         }
@@ -117,11 +128,13 @@ impl AutoParams {
         Ground::new(data, bases::history(data) + 1, ROWS, self.seed, self.without)
     }
 
-    /// The search, with at least one setting that could be fitted.
+    /// The search, with at least one setting that could be fitted. One that `lists` tries its first setting alone.
     fn searched<'a>(
         &self,
         ground: &'a Ground<'a>,
         start: Instant,
+        checkpoint: Option<&'a Checkpoint<'a>>,
+        lists: bool,
         progress: &'a dyn Progress,
     ) -> Result<Search<'a>, FitError> {
         let data = ground.data;
@@ -136,27 +149,13 @@ impl AutoParams {
             subsets: after(SUBSETS_FROM),
             budgets: (self.budget_flash, self.budget_macs.unwrap_or(usize::MAX)),
         };
-        let checkpoint = match &self.checkpoint {
-            Some(folder) => {
-                let other = self.without.filter(|part| matches!(part, Part::Records | Part::ShortFits));
-                let settings = [
-                    ("command", "fit --auto".to_owned()),
-                    ("seed", self.seed.to_string()),
-                    ("without", format!("{other:?}")),
-                ];
-                let identity = checkpoint::identity(data, Validation::Folds(ground.count), settings);
-                let warn = |text| progress.report(&Event::Warning(text));
-                Some(Checkpoint::open(folder, identity, warn)?)
-            }
-            None => None,
-        };
-        let mut search = Search::new(ground, effort, checkpoint, progress);
+        let mut search = Search::new(ground, effort, checkpoint, lists, progress);
         let mut bases = bases::bases(data, history);
         if self.without == Some(Part::Filters) {
             bases.retain(|setting| matches!(setting.basis, Basis::Lags(_)));
         }
         search.run(&bases)?;
-        if !search.trials.is_empty() {
+        if !search.trials.is_empty() || lists {
             return Ok(search);
         }
         let reason = match search.failures.into_iter().next() {

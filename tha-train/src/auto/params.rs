@@ -3,6 +3,7 @@
 use super::{Part, search};
 use crate::data::{DataError, Dataset};
 use crate::fit::{FitError, FitParams, check_coverage, setters};
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Two years.
@@ -21,7 +22,7 @@ const MOST_MINUTES: f64 = 1e6;
 /// | `coverage` | 0.9 | 0.01 to 0.999 |
 /// | `checkpoint` | none | a folder |
 /// | `seed` | 0 | |
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AutoParams {
     pub(super) minutes: Option<f64>,
     pub(super) trials: Option<usize>,
@@ -81,6 +82,11 @@ impl AutoParams {
         = checkpoint: impl Into<Option<PathBuf>>;
         /// Seed of everything.
         = seed: u64;
+    }
+
+    /// Whether the same data give the same model every time.
+    pub(crate) fn repeats(&self) -> bool {
+        self.minutes.is_none() && self.trials.is_some()
     }
 
     /// Leaves a part out, to see what it is worth.

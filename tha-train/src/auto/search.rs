@@ -3,6 +3,7 @@
 
 use super::blend::Blend;
 use super::deliver::size;
+use super::divided::Wanted;
 use super::polynomial::{Polynomial, polynomial};
 use super::setting::{PIECES, Setting};
 use super::trial::{Ground, Part, Predictions, RIDGES, Trial, WEAK};
@@ -34,6 +35,28 @@ const MANY: usize = 5;
 /// Draws for each of them: few inputs have few distinct subsets.
 const DRAWS: usize = 20;
 
+/// What a setting predicts, or why it cannot be fitted.
+type Tested = Result<Predictions, String>;
+/// The name of what is kept of it.
+const TRIED: &str = "tried";
+
+/// What a setting predicts for rows that it has not seen, found in the checkpoint or else computed.
+pub(super) fn predictions(
+    ground: &Ground<'_>,
+    setting: &Setting,
+    ridges: &[f64],
+    checkpoint: Option<&Checkpoint<'_>>,
+    progress: &dyn Progress,
+) -> Result<Tested, FitError> {
+    checkpoint::keep(checkpoint, TRIED, &(setting, ridges), || {
+        match Predictions::new(ground, setting, ridges, progress) {
+            Ok(predictions) => Ok(Ok(predictions)),
+            Err(error @ (FitError::Stage(_) | FitError::Solve(_))) => Ok(Err(error.to_string())),
+            Err(error) => Err(error),
+        }
+    })
+}
+
 /// How far to go.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Effort {
@@ -53,7 +76,10 @@ pub(super) struct Search<'a> {
     pub(super) ground: &'a Ground<'a>,
     pub(super) trials: Vec<Trial>,
     pub(super) effort: Effort,
-    checkpoint: Option<Checkpoint<'a>>,
+    checkpoint: Option<&'a Checkpoint<'a>>,
+    /// What is not kept is listed, not tried, but for the first setting, whose result the ridges of all depend on.
+    lists: bool,
+    pub(super) listed: Vec<Wanted>,
     progress: &'a dyn Progress,
     /// Settings that could not be fitted, and why.
     pub(super) failures: Vec<(Setting, String)>,
@@ -72,7 +98,8 @@ impl<'a> Search<'a> {
     pub(super) fn new(
         ground: &'a Ground<'a>,
         effort: Effort,
-        checkpoint: Option<Checkpoint<'a>>,
+        checkpoint: Option<&'a Checkpoint<'a>>,
+        lists: bool,
         progress: &'a dyn Progress,
     ) -> Self {
         let (trials, failures) = (Vec::new(), Vec::new());
@@ -81,6 +108,8 @@ impl<'a> Search<'a> {
             trials,
             effort,
             checkpoint,
+            lists,
+            listed: Vec::new(),
             progress,
             failures,
             polynomial: None,
@@ -125,6 +154,7 @@ impl<'a> Search<'a> {
     fn tried(&self, setting: &Setting) -> bool {
         self.trials.iter().any(|trial| trial.setting == *setting)
             || self.failures.iter().any(|(failed, _)| failed == setting)
+            || self.listed.iter().any(|listed| listed.setting == *setting)
     }
 
     /// Tries a setting.
@@ -139,30 +169,35 @@ impl<'a> Search<'a> {
         let expected = Duration::from_secs_f64(work * self.pace);
         let late = end.is_some_and(|end| Instant::now() + expected > end);
         let whole = self.trials.iter().filter(|trial| trial.setting.inputs.is_none()).count();
+        let whole = whole + self.listed.len();
         let enough = setting.inputs.is_none() && whole >= self.effort.trials;
         if self.progress.stop() || enough || (late && self.trials.len() > 1) {
             return Ok(Err(Over));
         }
         let start = Instant::now();
-        let predictions = checkpoint::keep(self.checkpoint.as_ref(), "tried", &(&setting, ridges), || {
-            Predictions::new(self.ground, &setting, ridges, self.progress)
-        });
-        match predictions {
-            Ok(predictions) => {
+        if self.lists && !self.trials.is_empty() && !self.is_kept(&setting, ridges)? {
+            self.listed.push(Wanted { setting, ridges: ridges.to_vec() });
+            return Ok(Ok(()));
+        }
+        match predictions(self.ground, &setting, ridges, self.checkpoint, self.progress) {
+            Ok(Ok(predictions)) => {
                 let trial = Trial::new(self.ground, setting.clone(), ridges, predictions);
                 let error = trial.error(self.ground, true, &self.all());
                 self.trials.push(trial);
                 self.progress.report(&Event::Tried { done: self.trials.len(), setting: &setting, error });
             }
+            Ok(Err(reason)) => self.failures.push((setting, reason)),
             Err(FitError::Stopped) => return Ok(Err(Over)),
-            Err(error @ (FitError::Stage(_) | FitError::Solve(_))) => {
-                self.failures.push((setting, error.to_string()))
-            }
             Err(error) => return Err(error),
         }
         let pace = start.elapsed().as_secs_f64() / work;
         self.pace = if self.pace > 0.0 { 0.5 * (self.pace + pace) } else { pace };
         Ok(Ok(()))
+    }
+
+    fn is_kept(&self, setting: &Setting, ridges: &[f64]) -> Result<bool, FitError> {
+        let Some(checkpoint) = self.checkpoint else { return Ok(false) };
+        Ok(checkpoint.get::<Tested>(&checkpoint.place(TRIED, &(setting, ridges))?)?.is_some())
     }
 
     fn all(&self) -> Vec<usize> {
@@ -219,6 +254,14 @@ impl<'a> Search<'a> {
                 }
             };
         }
+        // What follows looks at results.
+        macro_rules! decided {
+            () => {
+                if !self.listed.is_empty() {
+                    return Ok(Err(Over));
+                }
+            };
+        }
         let p = self.ground.data.inputs.len();
         // The best bases closely, then the next ones: their settings with maps, other weights of products and one degree more; the
         // best of all settings with more rank, and with one network for all outputs. With many inputs bases of many features take
@@ -233,6 +276,7 @@ impl<'a> Search<'a> {
                     }
                 }
             }
+            decided!();
             // Quadratic ones of the best, and then of all of them.
             for basis in self.best_bases(if round == 1 { QUADRATIC } else { usize::MAX }) {
                 let setting = Setting::polynomial(basis, None, GAMMAS[0], 2, RANK);
@@ -240,6 +284,7 @@ impl<'a> Search<'a> {
                     attempt!(setting);
                 }
             }
+            decided!();
             for basis in self.best_bases(round * CLOSER).into_iter().skip((round - 1) * CLOSER) {
                 for (maps, gamma, degree) in [
                     (Some(PIECES), GAMMAS[0], 2),
@@ -254,6 +299,7 @@ impl<'a> Search<'a> {
                     }
                 }
             }
+            decided!();
             for k in self.ranked(|setting| setting.degree > 1).into_iter().take(CLOSER) {
                 let setting = self.trials[k].setting.clone();
                 attempt!(Setting { rank: 2 * RANK, ..setting.clone() });
@@ -261,6 +307,7 @@ impl<'a> Search<'a> {
                     attempt!(Setting { rank: 2 * RANK, separate: false, ..setting.clone() });
                 }
             }
+            decided!();
             if most == FEW {
                 self.polynomial = polynomial(self, self.progress);
                 if self.polynomial.is_some() {
@@ -277,6 +324,7 @@ impl<'a> Search<'a> {
                     for next in best.neighbours(p, self.ground.y.ncols()) {
                         attempt!(next);
                     }
+                    decided!();
                     let found = self.best(|_| true).map_or(error, |(found, _)| found);
                     if found > HELPS * error {
                         break;
@@ -296,6 +344,7 @@ impl<'a> Search<'a> {
                 }
             }
         }
+        decided!();
         // Weaker ridges for what was tried before they were wanted.
         for k in self.ranked(|_| true).into_iter().take(CLOSER) {
             let trial = &self.trials[k];
@@ -311,6 +360,9 @@ impl<'a> Search<'a> {
 
     /// Heads with the best setting on half of the inputs.
     fn subsets(&mut self, end: Option<Instant>) -> Result<Result<(), Over>, FitError> {
+        if !self.listed.is_empty() {
+            return Ok(Err(Over));
+        }
         let p = self.ground.data.inputs.len();
         let Some(&best) = self.ranked(|_| true).first() else { return Ok(Ok(())) };
         let count = self.effort.heads.unwrap_or(if p < MANY { 0 } else { SUBSETS });

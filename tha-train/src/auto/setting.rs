@@ -2,7 +2,7 @@
 
 use crate::data::Dataset;
 use crate::stage::Basis;
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize, de};
 use std::fmt;
 
 /// Pieces of the maps.
@@ -16,10 +16,10 @@ const RANK: usize = 16;
 const GAMMAS: [f64; 6] = [0.03, 0.1, 0.3, 1.0, 3.0, 10.0];
 
 /// Filters, maps, network and inputs of a head. Its ridge is found on the way.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Setting {
     /// Filters between the inputs and the network.
-    #[serde(serialize_with = "as_text")]
+    #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
     pub basis: Basis,
     /// Pieces of the maps.
     pub maps: Option<usize>,
@@ -39,6 +39,10 @@ pub struct Setting {
 
 fn as_text<S: serde::Serializer>(basis: &Basis, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(basis)
+}
+
+fn from_text<'de, D: Deserializer<'de>>(from: D) -> Result<Basis, D::Error> {
+    String::deserialize(from)?.parse().map_err(de::Error::custom)
 }
 
 impl Setting {

@@ -41,7 +41,7 @@ pub(super) struct Ground<'a> {
 
 /// What an ablation leaves out.
 #[doc(hidden)]
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Part {
     /// Piecewise-linear maps.
     Maps,

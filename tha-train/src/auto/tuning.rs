@@ -88,7 +88,8 @@ impl AutoParams {
         let start = Instant::now();
         let ground = self.ground(data)?;
         let whole = Self { minutes: self.minutes.map(|minutes| minutes / SEARCH_UNTIL), ..self.clone() };
-        let search = whole.searched(&ground, start, progress)?;
+        let checkpoint = self.kept(data, progress)?;
+        let search = whole.searched(&ground, start, checkpoint.as_ref(), false, progress)?;
         if let Some(found) = search.polynomial.clone() {
             return self.only(self.plain(data, &ground, search, &found, progress)?);
         }

@@ -26,7 +26,7 @@ pub(super) const MINUTES: f64 = 3.0;
 
 /// The JSON object of an automatic fit.
 #[derive(Serialize)]
-struct Report<'a> {
+pub(super) struct Report<'a> {
     train: Part,
     val: Val,
     /// The best linear model of lags, on the same blocks.
@@ -37,7 +37,7 @@ struct Report<'a> {
     maps: Option<usize>,
     gamma: f64,
     range_policy: &'static str,
-    numbers: &'static str,
+    pub(super) numbers: &'static str,
     /// What making integers cost, with `--numbers i16`.
     #[serde(skip_serializing_if = "Option::is_none")]
     quantized: Option<&'a Quantized>,
@@ -49,7 +49,9 @@ struct Report<'a> {
     tried: &'a [Tried],
     failed: Vec<Failed>,
     complete: bool,
-    command: String,
+    /// Gives the same bytes again; not known to those who have not read the data from files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<String>,
     /// Of the intervals around the outputs; none where too few samples were held out to tell.
     coverage: Option<f64>,
     half_widths: Option<&'a [f32]>,
@@ -130,9 +132,9 @@ impl Head {
     }
 }
 
-pub(super) fn run(args: &Args, speech: Speech, data: &Dataset, start: Instant) -> Result<(), CliError> {
-    let minutes = args.minutes.or(args.trials.is_none().then_some(MINUTES));
-    let params = AutoParams::new()
+/// The parameters that are asked for.
+pub(super) fn params(args: &Args, minutes: Option<f64>) -> AutoParams {
+    AutoParams::new()
         .minutes(minutes)
         .trials(args.trials)
         .heads(args.heads)
@@ -141,7 +143,12 @@ pub(super) fn run(args: &Args, speech: Speech, data: &Dataset, start: Instant) -
         .budget_macs(args.budget_macs)
         .coverage(args.coverage)
         .checkpoint(args.checkpoint.clone())
-        .seed(args.seed);
+        .seed(args.seed)
+}
+
+pub(super) fn run(args: &Args, speech: Speech, data: &Dataset, start: Instant) -> Result<(), CliError> {
+    let minutes = args.minutes.or(args.trials.is_none().then_some(MINUTES));
+    let params = params(args, minutes);
     params.check(data)?;
     let status = Status::new(args.speech, [data.warnings(), data.device_warnings()].concat());
     let mut watch = Watch::new(&status);
@@ -157,9 +164,15 @@ pub(super) fn run(args: &Args, speech: Speech, data: &Dataset, start: Instant) -
     }
     staging.commit()?;
     status.done();
-    let mut report = Report::new(args, data, &outcome, bytes.len(), start);
+    let mut command = vec![command(&args.data, &args.columns, &args.out, args.seed, &outcome.recipe)];
+    if args.numbers == Numbers::I16 {
+        command.push("--numbers i16".into());
+        command.extend(args.counts.flags());
+    }
+    let mut report = Report::new(data, &outcome, bytes.len(), start, Some(command.join(" ")));
+    report.numbers = args.numbers.name();
     report.quantized = quantized.as_ref();
-    summary(speech, &report, || words(args, &outcome, &report));
+    summary(speech, &report, || words(&args.out, &outcome, &report));
     go_on()
 }
 
@@ -198,12 +211,12 @@ pub(super) fn command(
 }
 
 impl<'a> Report<'a> {
-    fn new(
-        args: &Args,
+    pub(super) fn new(
         data: &Dataset,
         outcome: &'a AutoOutcome,
         flash_bytes: usize,
         start: Instant,
+        command: Option<String>,
     ) -> Self {
         let Honest { metrics, error, standard_error, blocks, .. } = &outcome.nested;
         let first = outcome.heads.first().map(|head| &head.setting);
@@ -233,7 +246,7 @@ impl<'a> Report<'a> {
                 RangePolicy::Clamp => "clamp",
                 RangePolicy::Extend => "extend",
             },
-            numbers: args.numbers.name(),
+            numbers: Numbers::F32.name(),
             quantized: None,
             parameters: outcome.model.parameters(),
             flash_bytes,
@@ -246,15 +259,7 @@ impl<'a> Report<'a> {
             tried: &outcome.tried,
             failed: outcome.failures.iter().map(Failed::new).collect(),
             complete: outcome.complete,
-            command: {
-                let mut words =
-                    vec![command(&args.data, &args.columns, &args.out, args.seed, &outcome.recipe)];
-                if args.numbers == Numbers::I16 {
-                    words.push("--numbers i16".into());
-                    words.extend(args.counts.flags());
-                }
-                words.join(" ")
-            },
+            command,
             coverage: outcome.model.interval().map(Interval::coverage),
             half_widths: outcome.model.interval().map(Interval::half_widths),
             seconds: start.elapsed().as_secs_f64(),
@@ -279,7 +284,7 @@ pub(super) fn expected(nested: &Honest, linear: Option<&Honest>, nothing_better:
     }
 }
 
-fn words(args: &Args, outcome: &AutoOutcome, report: &Report<'_>) -> String {
+pub(super) fn words(out: &Path, outcome: &AutoOutcome, report: &Report<'_>) -> String {
     let mut rows: Vec<Vec<String>> = Vec::new();
     let mut best: Vec<&Tried> = outcome.tried.iter().filter(|tried| tried.setting.inputs.is_none()).collect();
     best.sort_by(|a, b| a.error.total_cmp(&b.error));
@@ -303,10 +308,11 @@ fn words(args: &Args, outcome: &AutoOutcome, report: &Report<'_>) -> String {
     if !outcome.complete {
         text += "the search was cut short; more --minutes may give more\n";
     }
-    text += &format!("the same again: {}\n", report.command);
+    text +=
+        &report.command.as_ref().map_or_else(String::new, |command| format!("the same again: {command}\n"));
     text + &format!(
         "{}: {}, {} parameters, {} bytes of flash, {} multiply-accumulates per sample, {:.1} s",
-        args.out.display(),
+        out.display(),
         count(outcome.heads.len(), "head"),
         report.parameters,
         report.flash_bytes,

@@ -1,42 +1,43 @@
 //! `tha-train plan`, `head` and `merge`: a fit divided among machines that see one folder.
 
 use super::args::{Threads, beside, read};
+use super::auto;
 use super::error::{CliError, go_on};
 use super::fit::{self, strategy_of};
-use super::fit_report::{Part, in_flags};
+use super::fit_report::{self, in_flags};
+use super::quantize::Numbers;
 use super::watch::Watch;
+use serde::Serialize;
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 use tha_cli::{Replace, Speech, Status, count, figure, summary};
-use tha_train::host;
+use tha_train::fit::FitParams;
 use tha_train::output::{self, Kind, Staging};
-use tha_train::plan::{Plan, ranges};
+use tha_train::plan::{Made, Plan, ranges};
 
 /// Plan a fit whose heads any machine can fit that sees the folder.
 ///
 /// The folder gets the data and the options; `head` fits one head, in any order, as often as one likes, and `merge` gives the model
-/// that `fit` would give, to the byte. Additive heads, adaptive subsets and full models are one piece of work.
+/// that `fit` would give, to the byte. Additive heads, adaptive subsets and full models are one piece of work. With --auto --trials N
+/// the pieces are settings that the search wants to try; planned again when they are there, those that it wants next.
 #[derive(clap::Args, Debug)]
 #[command(
-    about = "Plan a fit whose heads any machine can fit that sees the folder",
-    long_about = "Plan a fit whose heads any machine can fit that sees the folder.\n\nThe folder gets the data and the options; `head` \
-                  fits one head, in any order, as often as one likes, and `merge` gives the model that `fit` would give, to the byte. \
-                  Additive heads, adaptive subsets and full models are one piece of work.",
     after_help = "Example:\n  tha-train plan array.csv --dir work --heads 24 --subset-size 3",
     mut_arg("out", |arg| arg.required(false).default_value("-").hide(true)),
     mut_arg("report", |arg| arg.hide(true)),
     mut_arg("checkpoint", |arg| arg.hide(true)),
-    mut_arg("auto", |arg| arg.hide(true)),
     mut_arg("minutes", |arg| arg.hide(true)),
-    mut_arg("trials", |arg| arg.hide(true)),
-    mut_arg("single", |arg| arg.hide(true)),
     mut_arg("force", |arg| arg.hide(true))
 )]
 pub(super) struct PlanArgs {
     /// Folder of the plan and of what the heads leave; it is made where it does not exist.
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
+    /// Refuse machines whose kernels give other last bits than those of this one, so that the model has the bytes of `fit` here.
+    #[arg(long)]
+    portable: bool,
     #[command(flatten)]
     fit: fit::Args,
 }
@@ -80,10 +81,11 @@ pub(super) struct MergeArgs {
 }
 
 pub(super) fn plan(args: &PlanArgs) -> Result<(), CliError> {
-    let PlanArgs { dir, fit } = args;
+    let PlanArgs { dir, portable, fit } = args;
     fit.threads.apply();
     let alone = [
-        ("--auto", fit.auto, "its settings follow from each other; use `fit --auto`"),
+        ("--minutes", fit.minutes.is_some(), "what is tried would depend on the machine; give --trials"),
+        ("--numbers", fit.numbers != Numbers::F32, "`merge` writes f32; use `quantize` on the model"),
         ("--out", fit.out.as_os_str() != "-", "`merge` writes the model; give it there"),
         ("--report", fit.report.is_some(), "`merge` makes none; use `evaluate` on the model"),
         ("--checkpoint", fit.checkpoint.is_some(), "--dir keeps every head already; leave it out"),
@@ -91,28 +93,43 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), CliError> {
     if let Some((flag, _, remedy)) = alone.iter().find(|(_, given, _)| *given) {
         return Err(CliError::Usage(format!("{flag}: not for a plan: {remedy}")));
     }
-    fit.params().check_values()?;
+    if !fit.auto {
+        fit.params().check_values()?;
+    }
     let data = read(&fit.data, &fit.columns.columns())?;
     let validation = fit.validation.read(&data)?;
     let status = Status::new(fit.speech, fit.validation.warnings(&data, validation.as_ref()));
-    let params =
-        fit.params().subsets(strategy_of(fit, &data)?).validation(fit.validation.meant(validation.as_ref()));
-    let plan = Plan::new(params, data, dir, &Watch::new(&status))?;
+    let watch = Watch::new(&status);
+    let plan = if fit.auto {
+        Plan::auto(auto::params(fit, None), data, dir, *portable, &watch)?
+    } else {
+        let meant = fit.validation.meant(validation.as_ref());
+        let params = fit.params().subsets(strategy_of(fit, &data)?).validation(meant);
+        Plan::new(params, data, dir, *portable, &watch)?
+    };
+    plan.write(dir)?;
     status.done();
     let (heads, dir) = (plan.heads(), dir.display());
-    let object = json!({ "dir": dir.to_string(), "heads": heads, "divided": plan.divided() });
-    summary(fit.speech, &object, || match plan.divided() {
-        true => {
-            format!("{dir}: {heads} heads, 0 to {}: tha-train head {dir} K for each, then merge", heads - 1)
+    let missing = plan.missing(&args.dir)?;
+    let object = json!({
+        "dir": dir.to_string(), "heads": heads, "missing": missing, "divided": plan.divided(), "portable": portable,
+    });
+    summary(fit.speech, &object, || match (&missing[..], plan.divided()) {
+        ([], _) => format!("{dir}: {}, all done: tha-train merge {dir}", count(heads, "head")),
+        (_, false) => {
+            format!("{dir}: 1 head, as the work cannot be divided: tha-train head {dir} 0, then merge")
         }
-        false => format!("{dir}: 1 head, as the work cannot be divided: tha-train head {dir} 0, then merge"),
+        (missing, true) => {
+            let todo = ranges(missing);
+            format!("{dir}: {}: tha-train head {dir} K for each of {todo}, then merge", count(heads, "head"))
+        }
     });
     Ok(())
 }
 
 pub(super) fn head(args: &HeadArgs) -> Result<(), CliError> {
     args.threads.apply();
-    let plan = Plan::read(&args.dir)?;
+    let plan = Plan::read(&args.dir, Some(&args.heads))?;
     let status = Status::new(args.speech, Vec::new());
     let mut done = Vec::new();
     for &k in &args.heads {
@@ -139,42 +156,51 @@ pub(super) fn merge(args: &MergeArgs) -> Result<(), CliError> {
     args.threads.apply();
     let speech = beside(args.speech, [&args.out])?;
     output::check(&args.out, Kind::Model, args.replace.force, [])?;
-    let plan = Plan::read(&args.dir)?;
+    let plan = Plan::read(&args.dir, None)?;
     let status = Status::new(args.speech, Vec::new());
-    let merged = plan.merge(&args.dir, &Watch::new(&status))?;
-    let outcome = merged.outcome;
-    let bytes = outcome.model.to_bytes()?;
+    let mut merged = plan.merge(&args.dir, &Watch::new(&status))?;
+    let bytes = merged.made.model().to_bytes()?;
     go_on()?;
     let mut staging = Staging::among_others(args.replace.force);
     staging.write(&args.out, |to| to.write_all(&bytes))?;
     staging.commit()?;
     status.done();
-    let object = json!({
-        "train": Part::from(&outcome.train),
-        "val": Part::from(&outcome.validation),
-        "heads": outcome.heads,
-        "ensemble": outcome.ensemble.clone().map(in_flags),
-        "parameters": outcome.model.parameters(),
-        "flash_bytes": bytes.len(),
-        "macs_per_sample": outcome.model.macs(),
-        "processors": merged.processors,
-        "seconds": start.elapsed().as_secs_f64(),
-        "peak_rss_mb": host::peak_rss_mb(),
-    });
-    summary(speech, &object, || {
-        let mut text = String::new();
-        for (processor, heads) in merged.processors.iter().filter(|_| merged.processors.len() > 1) {
-            text += &format!("{processor}: heads {}\n", ranges(heads));
+    let mut text = String::new();
+    for (processor, heads) in merged.processors.iter().filter(|_| merged.processors.len() > 1) {
+        text += &format!("{processor}: heads {}\n", ranges(heads));
+    }
+    let processors = merged.processors;
+    match &mut merged.made {
+        Made::Auto(outcome) => {
+            let report = auto::Report::new(plan.data(), outcome, bytes.len(), start, None);
+            let words = || text + &auto::words(&args.out, outcome, &report);
+            summary(speech, &Answer { report: &report, processors }, words);
         }
-        text + &format!(
-            "{}: {} of {}, validation NRMSE {}, {} bytes of flash, {:.1} s",
-            args.out.display(),
-            count(outcome.heads.len(), "head"),
-            plan.heads(),
-            figure(outcome.validation.nrmse),
-            bytes.len(),
-            start.elapsed().as_secs_f64()
-        )
-    });
+        Made::Fit(outcome) => {
+            outcome.ensemble = outcome.ensemble.take().map(in_flags);
+            let params = plan.params().cloned().unwrap_or_else(FitParams::new);
+            let report = fit_report::Report::new(&params, outcome, bytes.len(), start, None, Vec::new());
+            summary(speech, &Answer { report: &report, processors }, || {
+                text + &format!(
+                    "{}: {} of {}, validation NRMSE {}, {} bytes of flash, {:.1} s",
+                    args.out.display(),
+                    count(outcome.heads.len(), "head"),
+                    plan.heads(),
+                    figure(outcome.validation.nrmse),
+                    bytes.len(),
+                    start.elapsed().as_secs_f64()
+                )
+            });
+        }
+    }
     Ok(())
+}
+
+/// What a fit says, and who did the work.
+#[derive(Serialize)]
+struct Answer<'a, T> {
+    #[serde(flatten)]
+    report: &'a T,
+    /// The numbers of the heads by the processor that fitted them.
+    processors: BTreeMap<String, Vec<usize>>,
 }

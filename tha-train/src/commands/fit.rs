@@ -206,12 +206,12 @@ fn decay(text: &str) -> Result<Decay, String> {
 
 impl Args {
     /// The filters that are asked for.
-    pub fn basis(&self) -> Basis {
+    fn basis(&self) -> Basis {
         self.basis.unwrap_or(Basis::Lags(self.memory))
     }
 
     /// Pieces of the maps.
-    pub fn pieces(&self) -> Option<usize> {
+    fn pieces(&self) -> Option<usize> {
         self.maps.0
     }
 
@@ -294,7 +294,8 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     }
     staging.commit()?;
     status.done();
-    let mut report = Report::new(args, &outcome, bytes.len(), start, args.heads, out_of_range);
+    let mut report = Report::new(&args.params(), &outcome, bytes.len(), start, args.heads, out_of_range);
+    report.numbers = args.numbers.name();
     report.quantized = quantized.as_ref();
     summary(speech, &report, || words(args, &outcome, &report));
     Ok(())

@@ -1,6 +1,7 @@
 //! What `fit` says: as JSON, in words, and as a page.
 
 use super::fit::Args;
+use super::quantize::Numbers;
 use serde::Serialize;
 use std::path::Path;
 use std::sync::Mutex;
@@ -9,7 +10,7 @@ use tha_cli::{count, figure, lock, table, with_flags};
 use tha_train::Quantized;
 use tha_train::data::Dataset;
 use tha_train::ensemble::Summary;
-use tha_train::fit::{HeadReport, Outcome};
+use tha_train::fit::{FitParams, HeadReport, Outcome};
 use tha_train::host;
 use tha_train::metrics::Metrics;
 use tha_train::model::{Interval, OutOfRange};
@@ -67,7 +68,7 @@ pub(super) struct Report<'a> {
     /// What making integers cost, with `--numbers i16`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) quantized: Option<&'a Quantized>,
-    numbers: &'static str,
+    pub(super) numbers: &'static str,
     parameters: usize,
     flash_bytes: usize,
     macs_per_sample: usize,
@@ -84,7 +85,7 @@ pub(super) struct Report<'a> {
 impl<'a> Report<'a> {
     /// `asked` heads were asked for.
     pub(super) fn new(
-        args: &Args,
+        params: &FitParams<'_>,
         outcome: &'a Outcome,
         flash_bytes: usize,
         start: Instant,
@@ -93,18 +94,19 @@ impl<'a> Report<'a> {
     ) -> Self {
         let made = |summary: &Summary| summary.heads_before + summary.failed.len();
         let heads_made = outcome.ensemble.as_ref().map(made);
+        let (basis, maps) = params.inputs_as();
         Self {
             train: (&outcome.train).into(),
             val: (&outcome.validation).into(),
             heads: &outcome.heads,
-            basis: args.basis().to_string(),
-            maps: args.pieces(),
+            basis: basis.to_string(),
+            maps,
             gamma: outcome.heads.first().map(|head| head.gamma),
             range_policy: tha_train::inspect::policies(outcome.model.spec()).0,
             coverage: outcome.model.interval().map(Interval::coverage),
             half_widths: outcome.model.interval().map(Interval::half_widths),
             quantized: None,
-            numbers: args.numbers.name(),
+            numbers: Numbers::F32.name(),
             parameters: outcome.model.parameters(),
             flash_bytes,
             macs_per_sample: outcome.model.macs(),

@@ -20,8 +20,12 @@ pub use error::DataError;
 pub use source::Source;
 pub use write::{number, write_csv};
 
+use crc::{CRC_64_XZ, Crc, Table};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
+
+/// Bytes of a fingerprint that are taken together.
+const PIECE: usize = 1 << 13;
 
 /// Channels over time, in records.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -143,18 +147,28 @@ impl Dataset {
 
     /// A fingerprint of names, records and values; the same data gives the same number on every machine.
     pub fn fingerprint(&self) -> u64 {
-        const CRC: crc::Crc<u64> = crc::Crc::<u64>::new(&crc::CRC_64_XZ);
+        static CRC: Crc<u64, Table<16>> = Crc::<u64, Table<16>>::new(&CRC_64_XZ);
         let mut digest = CRC.digest();
-        let mut word = |word: u64| digest.update(&word.to_le_bytes());
-        for (names, columns) in [(&self.inputs, &self.u), (&self.outputs, &self.y)] {
-            word(columns.len() as u64);
-            for name in names {
-                word(name.len() as u64);
-                name.bytes().for_each(|byte| word(byte.into()));
+        let mut words = |words: &mut dyn Iterator<Item = u64>| {
+            // A checksum is much faster over long pieces.
+            let mut piece = Vec::with_capacity(PIECE);
+            for word in words {
+                piece.extend(word.to_le_bytes());
+                if piece.len() == PIECE {
+                    digest.update(&piece);
+                    piece.clear();
+                }
             }
-            columns.iter().flatten().for_each(|value| word(value.to_bits()));
+            digest.update(&piece);
+        };
+        for (names, columns) in [(&self.inputs, &self.u), (&self.outputs, &self.y)] {
+            words(&mut [columns.len() as u64].into_iter());
+            for name in names {
+                words(&mut [name.len() as u64].into_iter().chain(name.bytes().map(u64::from)));
+            }
+            words(&mut columns.iter().flatten().map(|value| value.to_bits()));
         }
-        self.records.iter().for_each(|record| word(record.rows.end as u64));
+        words(&mut self.records.iter().map(|record| record.rows.end as u64));
         digest.finalize()
     }
 }

@@ -215,6 +215,11 @@ impl<'a> FitParams<'a> {
         self.validation
     }
 
+    /// Filters and pieces of the maps.
+    pub fn inputs_as(&self) -> (Basis, Option<usize>) {
+        (self.basis, self.maps)
+    }
+
     fn is_ensemble(&self) -> bool {
         self.heads.is_some() || self.subsets.is_some()
     }
