@@ -15,6 +15,7 @@ mod blend;
 mod deliver;
 mod front;
 mod honest;
+mod matter;
 mod odd;
 mod outcome;
 mod params;

@@ -1,10 +1,10 @@
 //! Which settings are tried, in which order. Every next one depends on the results before it alone, never on time or threads:
 //! a search that was cut short is the beginning of the longer one.
 
-use super::blend::Blend;
-use super::deliver::size;
+use super::blend::{Member, Way, blend};
+use super::deliver::size_alone;
 use super::polynomial::{Polynomial, polynomial};
-use super::setting::{PIECES, Setting};
+use super::setting::{MANY, PIECES, Setting};
 use super::trial::{Ground, Part, Predictions, RIDGES, Trial, WEAK};
 use crate::checkpoint::{self, Checkpoint};
 use crate::fit::FitError;
@@ -28,9 +28,12 @@ const HELPS: f64 = 0.99;
 const CLOSER: usize = 3;
 /// Bases that are looked at with products first.
 const QUADRATIC: usize = 8;
-/// Heads on subsets of the inputs, and the inputs from which there are any.
+/// Heads on subsets of the inputs.
 const SUBSETS: usize = 12;
-const MANY: usize = 5;
+/// Smaller settings in the place of one for which there is no room.
+const SMALLER: usize = 3;
+/// With half of the inputs a setting may be worse by this factor before a quarter of them is tried.
+const FEWER: f64 = 1.05;
 /// Draws for each of them: few inputs have few distinct subsets.
 const DRAWS: usize = 20;
 
@@ -113,12 +116,23 @@ impl<'a> Search<'a> {
         (0..self.ground.y.ncols()).any(|output| root(last, output) < WEAKER * root(last - 1, output))
     }
 
-    /// A model of the trial alone takes more than half of a budget.
-    fn is_large(&self, k: usize) -> bool {
-        let alone = Blend::alone(k, vec![0; self.ground.y.ncols()], true);
-        let (bytes, operations) = size(&alone, &self.trials, self.ground.data);
+    /// The part of the budgets that a setting takes by itself.
+    fn part(&self, setting: &Setting) -> f64 {
+        let (bytes, operations) = size_alone(setting, self.ground.data);
         let (flash, macs) = self.effort.budgets;
-        bytes > flash / 2 || operations > macs / 2
+        (bytes as f64 / flash as f64).max(operations as f64 / macs as f64)
+    }
+
+    /// The heads that would be delivered if there were room for all, the heaviest first.
+    fn wanted(&self) -> Vec<Setting> {
+        let all = self.all();
+        let Some(made) = blend(self.ground, &self.trials, &all, Way::Best, &|_| 0.0) else {
+            return Vec::new();
+        };
+        let mut members = made.members;
+        let weight = |member: &Member| member.weights.iter().sum::<f64>();
+        members.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
+        members.iter().map(|member| self.trials[member.trial].setting.clone()).collect()
     }
 
     /// Whether a setting was tried, with whatever ridges and success.
@@ -267,6 +281,30 @@ impl<'a> Search<'a> {
                     return Ok(Ok(()));
                 }
             }
+            if round == 1 && p >= MANY {
+                // With fewer inputs as long as that does not hurt, and with so many behind the other filters.
+                let Some((mut least, best)) = self.best(|setting| setting.keep.is_none()) else { continue };
+                let best = best.clone();
+                let mut keep = p.div_ceil(2);
+                while keep > 1 {
+                    attempt!(Setting { keep: Some(keep), decay: None, ..best.clone() });
+                    let found =
+                        self.best(|setting| setting.keep == Some(keep)).map_or(f64::MAX, |best| best.0);
+                    if found > FEWER * least {
+                        break;
+                    }
+                    least = least.min(found);
+                    keep = keep.div_ceil(2);
+                }
+                if let Some(keep) = self.best(|_| true).and_then(|(_, best)| best.keep) {
+                    for basis in self.best_bases(QUADRATIC) {
+                        let next = Setting { basis, keep: Some(keep), decay: None, ..best.clone() };
+                        if next.is_small(p) {
+                            attempt!(next);
+                        }
+                    }
+                }
+            }
             if round == 1 {
                 // From the best one step in every direction, as long as that helps.
                 while let Some((error, best)) = self.best(|_| true) {
@@ -283,15 +321,18 @@ impl<'a> Search<'a> {
                     }
                 }
                 // Where the best leave no room for others, smaller ones beside them.
-                for k in self
-                    .ranked(|_| true)
-                    .into_iter()
-                    .take(CLOSER)
-                    .filter(|&k| self.is_large(k))
-                    .collect::<Vec<_>>()
-                {
-                    for setting in self.trials[k].setting.smaller() {
-                        attempt!(setting);
+                let wanted = self.wanted();
+                for setting in wanted.iter().take(CLOSER) {
+                    for share in [1.0, 1.0 / wanted.len() as f64] {
+                        if self.part(setting) <= share {
+                            continue;
+                        }
+                        let mut smaller = setting.smaller(p, self.ground.y.ncols());
+                        smaller.retain(|setting| setting.is_small(p) && self.part(setting) <= share);
+                        smaller.sort_by(|a, b| self.part(b).total_cmp(&self.part(a)));
+                        for setting in smaller.into_iter().take(SMALLER) {
+                            attempt!(setting);
+                        }
                     }
                 }
             }

@@ -1,5 +1,6 @@
 //! A setting tried on blocks: for every block and ridge, what short fits to the other blocks predict there.
 
+use super::matter;
 use super::setting::Setting;
 use super::surrogate;
 use crate::data::{BLOCKS, Dataset, Split};
@@ -261,9 +262,9 @@ fn held(
     block: usize,
     progress: &dyn Progress,
 ) -> Result<Held, FitError> {
-    let inputs = setting.seen(ground.data);
     let rows = ground.of_block(block, true);
     let others = ground.staged(setting, ground.at(&ground.of_block(block, false)))?;
+    let inputs = matter::inputs(ground, setting, &others, ridges, progress)?;
     let mine = others.at(ground.at(&rows));
     let x = others.of_inputs(&inputs);
     let problem = Problem { x: &x, y: &others.y };

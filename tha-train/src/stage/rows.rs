@@ -134,6 +134,22 @@ impl Subset<'_> {
         }
     }
 
+    /// The columns of the features of an input.
+    pub(crate) fn columns_of(&self, input: usize) -> Vec<usize> {
+        let features: Vec<usize> = self.samples.stage.features_of(self.inputs).collect();
+        let mut columns = Vec::new();
+        let mut next = 1 + features.len();
+        for (k, &feature) in features.iter().enumerate() {
+            let after = next + self.more(feature);
+            if self.samples.stage.bank.features[feature].input == input {
+                columns.push(1 + k);
+                columns.extend(next..after);
+            }
+            next = after;
+        }
+        columns
+    }
+
     /// The columns of each feature as straight lines in the cells of its map; one cell for a feature that has none.
     fn lines(&self, features: &[usize]) -> Vec<Vec<Line>> {
         let mut lines = Vec::new();
