@@ -26,7 +26,7 @@ pub(super) fn inputs(
     let staged = if with_all.maps == setting.maps {
         staged
     } else {
-        other = ground.staged(&with_all, staged.rows.clone())?;
+        other = ground.compared(&with_all, staged.rows.clone())?;
         &other
     };
     let x = staged.of_inputs(&all);

@@ -8,17 +8,20 @@ use crate::fit::FitError;
 use crate::network::{Features, Network};
 use crate::progress::{OnlyStop, Progress};
 use crate::solve::{Course, Problem, Settings, along};
-use crate::stage::{OutputMap, Scaling, Stage, Staged, mean_and_std};
+use crate::stage::{Basis, OutputMap, Outputs, Scaling, Stage, Staged, mean_and_std};
 use nalgebra::DMatrix;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
 use tha_core::RangePolicy;
 
 /// Ridges from strong to weak, and further ones for systems with little noise.
 pub(super) const RIDGES: [f64; 5] = [100.0, 10.0, 1.0, 0.1, 0.01];
 pub(super) const WEAK: [f64; 6] = [1.0, 0.1, 1e-2, 1e-3, 1e-4, 1e-6];
 
+/// Bases of which the outputs of the filters are kept: a few megabytes each.
+const FILTERS: usize = 12;
 /// Rows below which there are twice as many blocks.
 const SHORT: usize = 3000;
 
@@ -38,6 +41,8 @@ pub(super) struct Ground<'a> {
     pub(super) spread: Vec<f64>,
     pub(super) seed: u64,
     pub(super) without: Option<Part>,
+    /// What filters gave at the rows, the last ones first.
+    filters: Mutex<Vec<(Basis, Arc<Outputs>)>>,
 }
 
 /// What an ablation leaves out.
@@ -88,7 +93,19 @@ impl<'a> Ground<'a> {
         let count = blocks.iter().max().map_or(0, |last| last + 1);
         let mut sizes = vec![0; count];
         blocks.iter().for_each(|&block| sizes[block] += 1);
-        Ok(Self { data, scaling, rows, blocks, count, sizes, y, spread, seed, without })
+        Ok(Self {
+            data,
+            scaling,
+            rows,
+            blocks,
+            count,
+            sizes,
+            y,
+            spread,
+            seed,
+            without,
+            filters: Mutex::default(),
+        })
     }
 
     /// Numbers of the rows inside or outside of a block.
@@ -104,7 +121,27 @@ impl<'a> Ground<'a> {
     pub(super) fn staged(&self, setting: &Setting, rows: Vec<usize>) -> Result<Staged<'a>, FitError> {
         let policy = RangePolicy::Clamp;
         let Setting { basis, maps, .. } = setting;
-        Ok(Stage::fit_rows(self.data, rows, &self.scaling, basis, *maps, policy)?)
+        Ok(Stage::fit_rows(self.data, rows, &self.scaling, basis, *maps, policy, None)?)
+    }
+
+    /// The same for rows on which settings are compared: the filters of a basis run once for all of them.
+    pub(super) fn compared(&self, setting: &Setting, rows: Vec<usize>) -> Result<Staged<'a>, FitError> {
+        let policy = RangePolicy::Clamp;
+        let Setting { basis, maps, .. } = setting;
+        let filters = {
+            let mut known = self.filters.lock().unwrap_or_else(PoisonError::into_inner);
+            let found = known.iter().find(|(other, _)| other == basis).map(|(_, filters)| filters.clone());
+            match found {
+                Some(filters) => filters,
+                None => {
+                    let filters = Stage::filters(self.data, &self.rows, &self.scaling, basis)?;
+                    known.truncate(FILTERS - 1);
+                    known.insert(0, (*basis, filters.clone()));
+                    filters
+                }
+            }
+        };
+        Ok(Stage::fit_rows(self.data, rows, &self.scaling, basis, *maps, policy, Some(filters))?)
     }
 
     /// The course of a setting along ridges.
@@ -263,7 +300,7 @@ fn held(
     progress: &dyn Progress,
 ) -> Result<Held, FitError> {
     let rows = ground.of_block(block, true);
-    let others = ground.staged(setting, ground.at(&ground.of_block(block, false)))?;
+    let others = ground.compared(setting, ground.at(&ground.of_block(block, false)))?;
     let inputs = matter::inputs(ground, setting, &others, ridges, progress)?;
     let mine = others.at(ground.at(&rows));
     let x = others.of_inputs(&inputs);

@@ -61,10 +61,10 @@ impl Stage {
     /// Runs the filters over a data set; x and y at the given rows, each of which must have the history that the filters need.
     pub fn rows(self, data: &Dataset, rows: Vec<usize>) -> Staged<'_> {
         let outputs = self.bank.run(data, &self.scaling.inputs);
-        self.staged(data, rows, outputs)
+        self.staged(data, rows, Arc::new(outputs))
     }
 
-    /// A stage fitted to rows ([`Stage::fit`]), and x and y at these rows; the filters run once.
+    /// A stage fitted to rows ([`Stage::fit`]), and x and y at these rows; the filters run once, or are known already.
     pub(crate) fn fit_rows<'a>(
         data: &'a Dataset,
         rows: Vec<usize>,
@@ -72,13 +72,13 @@ impl Stage {
         basis: &Basis,
         pieces: Option<usize>,
         policy: RangePolicy,
+        filters: Option<Arc<Outputs>>,
     ) -> Result<Staged<'a>, StageError> {
-        let (stage, outputs) = Self::filtered(data, &rows, scaling, basis, pieces, policy)?;
+        let (stage, outputs) = Self::filtered(data, &rows, scaling, basis, pieces, policy, filters)?;
         Ok(stage.staged(data, rows, outputs))
     }
 
-    fn staged(self, data: &Dataset, rows: Vec<usize>, outputs: Outputs) -> Staged<'_> {
-        let outputs = Arc::new(outputs);
+    fn staged(self, data: &Dataset, rows: Vec<usize>, outputs: Arc<Outputs>) -> Staged<'_> {
         let inputs = (0..self.bank.inputs).collect();
         let empty = DMatrix::zeros(0, data.y.len());
         Staged { y: empty, rows: Vec::new(), data, stage: Arc::new(self), outputs, inputs }.at(rows)
