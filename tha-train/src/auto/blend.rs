@@ -6,7 +6,8 @@
 //! not. One head alone is taken only where it is clearly better, by three per cent and by a standard error:
 //! averages hedge.
 
-use super::trial::{Ground, Trial};
+use super::ground::Ground;
+use super::trial::Trial;
 use crate::ensemble::weights::{Products, average};
 use crate::solve;
 pub(super) use crate::solve::mean_and_error;

@@ -1,9 +1,10 @@
 //! From a blend to a model: every head is fitted to all rows, and one bank of filters serves them all.
 
 use super::blend::{Blend, Member};
+use super::ground::Ground;
 use super::matter;
 use super::setting::Setting;
-use super::trial::{Ground, Trial};
+use super::trial::Trial;
 use crate::data::Dataset;
 use crate::fit::FitError;
 use crate::model::{Frame, HeadPart, Model};
@@ -130,8 +131,7 @@ pub(super) fn deliver(
     for member in &blend.members {
         let trial = &trials[member.trial];
         let staged = ground.staged(&trial.setting, rows.clone())?;
-        let compared = staged.at(ground.rows.clone());
-        let inputs = matter::inputs(ground, &trial.setting, &compared, &trial.ridges, &Silent)?;
+        let inputs = matter::inputs(ground, &trial.setting, &ground.rows, &trial.ridges, &Silent)?;
         let used = union.add(staged.stage(), &inputs);
         if blend.extend {
             union.extend(staged.stage(), &inputs, &used, &staged.linear_part(&inputs), &member.weights);

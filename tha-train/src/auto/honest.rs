@@ -1,7 +1,8 @@
 //! What to expect on other data: errors on blocks that took no part in the choice that they judge.
 
 use super::blend::{Blend, Way, blend, mean_and_error};
-use super::trial::{Ground, Trial};
+use super::ground::Ground;
+use super::trial::Trial;
 use crate::metrics::Metrics;
 use nalgebra::DMatrix;
 use tha_core::build::Interval;

@@ -1,34 +1,28 @@
 //! Which inputs matter: of many sensors a few often say it all, and what the others add is noise and flash.
 //!
-//! A network is fitted to all inputs, products and maps included; an input matters as much as the outputs of the network change
+//! A network of degree two is fitted to all inputs; an input matters as much as the outputs of the network change
 //! without it. That is found again on every set of rows that is fitted: no row that judges takes part.
 
+use super::ground::Ground;
 use super::setting::Setting;
-use super::trial::Ground;
 use crate::fit::FitError;
 use crate::network::{Features, Network};
 use crate::progress::{OnlyStop, Progress};
 use crate::solve::{Problem, along};
-use crate::stage::Staged;
 
-/// The inputs that a setting sees: those it names, or as many of those that matter most in these rows as it keeps.
+/// The inputs that a setting sees: those it names, or as many of those that matter most in these rows as it keeps. Of the rows
+/// on which settings are compared, that is.
 pub(super) fn inputs(
     ground: &Ground<'_>,
     setting: &Setting,
-    staged: &Staged<'_>,
+    rows: &[usize],
     ridges: &[f64],
     progress: &dyn Progress,
 ) -> Result<Vec<usize>, FitError> {
     let Some(keep) = setting.keep else { return Ok(setting.seen(ground.data)) };
     let all: Vec<usize> = (0..ground.data.inputs.len()).collect();
-    let with_all = setting.with_all(all.len());
-    let other;
-    let staged = if with_all.maps == setting.maps {
-        staged
-    } else {
-        other = ground.compared(&with_all, staged.rows.clone())?;
-        &other
-    };
+    let with_all = setting.with_all();
+    let staged = ground.compared(&with_all, rows.to_vec())?;
     let x = staged.of_inputs(&all);
     // Neither the strongest ridges, which flatten what is small, nor the weakest.
     let ridges = &ridges[..=ridges.len() / 2];

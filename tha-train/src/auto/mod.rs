@@ -14,6 +14,7 @@ mod bases;
 mod blend;
 mod deliver;
 mod front;
+mod ground;
 mod honest;
 mod matter;
 mod odd;
@@ -43,12 +44,13 @@ use crate::fit::{FitError, Validation};
 use crate::progress::{Event, Progress, Silent};
 use crate::stage::Basis;
 use blend::{Blend, Way, blend, mean_and_error};
+use ground::Ground;
+#[doc(hidden)]
+pub use ground::Part;
 use polynomial::Polynomial;
 use search::{Effort, Search};
 use std::time::{Duration, Instant};
-#[doc(hidden)]
-pub use trial::Part;
-use trial::{Ground, Trial};
+use trial::Trial;
 
 /// Rows on which settings are compared, at least; of twice as many or more every n-th is taken.
 const ROWS: usize = 6000;

@@ -3,9 +3,10 @@
 
 use super::blend::{Member, Way, blend};
 use super::deliver::size_alone;
+use super::ground::{Ground, Part};
 use super::polynomial::{Polynomial, polynomial};
 use super::setting::{MANY, PIECES, Setting};
-use super::trial::{Ground, Part, Predictions, RIDGES, Trial, WEAK};
+use super::trial::{Predictions, RIDGES, Trial, WEAK};
 use crate::checkpoint::{self, Checkpoint};
 use crate::fit::FitError;
 use crate::network::Normal;
@@ -254,6 +255,23 @@ impl<'a> Search<'a> {
                     attempt!(setting);
                 }
             }
+            // With fewer inputs as long as that does not hurt; where it helps, they are enough for what follows.
+            let mut keep = if round == 1 && p >= MANY { p } else { 1 };
+            while let Some((least, best)) = self.best(|_| true)
+                && keep > 2
+            {
+                keep = keep.div_ceil(2);
+                let next = Setting { keep: Some(keep), decay: None, ..best.clone() };
+                if !next.is_small(p) {
+                    break;
+                }
+                attempt!(next);
+                let found = self.best(|setting| setting.keep == Some(keep));
+                if found.is_none_or(|(found, _)| found > FEWER * least) {
+                    break;
+                }
+            }
+            let keep = self.best(|_| true).and_then(|(_, best)| best.keep);
             for basis in self.best_bases(round * CLOSER).into_iter().skip((round - 1) * CLOSER) {
                 for (maps, gamma, degree) in [
                     (Some(PIECES), GAMMAS[0], 2),
@@ -262,7 +280,7 @@ impl<'a> Search<'a> {
                     (None, GAMMAS[0], 3),
                     (Some(PIECES), GAMMAS[1], 2),
                 ] {
-                    let setting = Setting::polynomial(basis, maps, gamma, degree, RANK);
+                    let setting = Setting { keep, ..Setting::polynomial(basis, maps, gamma, degree, RANK) };
                     if setting.is_small(p) {
                         attempt!(setting);
                     }
@@ -279,30 +297,6 @@ impl<'a> Search<'a> {
                 self.polynomial = polynomial(self, self.progress);
                 if self.polynomial.is_some() {
                     return Ok(Ok(()));
-                }
-            }
-            if round == 1 && p >= MANY {
-                // With fewer inputs as long as that does not hurt, and with so many behind the other filters.
-                let Some((mut least, best)) = self.best(|setting| setting.keep.is_none()) else { continue };
-                let best = best.clone();
-                let mut keep = p.div_ceil(2);
-                while keep > 1 {
-                    attempt!(Setting { keep: Some(keep), decay: None, ..best.clone() });
-                    let found =
-                        self.best(|setting| setting.keep == Some(keep)).map_or(f64::MAX, |best| best.0);
-                    if found > FEWER * least {
-                        break;
-                    }
-                    least = least.min(found);
-                    keep = keep.div_ceil(2);
-                }
-                if let Some(keep) = self.best(|_| true).and_then(|(_, best)| best.keep) {
-                    for basis in self.best_bases(QUADRATIC) {
-                        let next = Setting { basis, keep: Some(keep), decay: None, ..best.clone() };
-                        if next.is_small(p) {
-                            attempt!(next);
-                        }
-                    }
                 }
             }
             if round == 1 {

@@ -91,10 +91,10 @@ impl Setting {
         self.keep.or(self.inputs.as_ref().map(Vec::len)).unwrap_or(inputs)
     }
 
-    /// The same with all inputs, without maps where they would have too many columns.
-    pub(super) fn with_all(&self, inputs: usize) -> Self {
-        let all = Self { keep: None, ..self.clone() };
-        if all.is_small(inputs) { all } else { Self { maps: None, ..all } }
+    /// The network with all inputs that tells which of them matter: products, but no maps, which take long.
+    pub(super) fn with_all(&self) -> Self {
+        let keep = None;
+        Self { maps: None, degree: 2, rank: 4, decay: None, separate: true, keep, ..self.clone() }
     }
 
     /// Columns of x.
@@ -104,7 +104,7 @@ impl Setting {
 
     /// Few enough columns for a search.
     pub(super) fn is_small(&self, inputs: usize) -> bool {
-        if self.keep.is_some() && !self.with_all(inputs).is_small(inputs) {
+        if self.keep.is_some() && !self.with_all().is_small(inputs) {
             return false;
         }
         match self.maps {

@@ -13,6 +13,7 @@ mod basis;
 mod beyond;
 mod device;
 mod error;
+mod hats;
 mod maps;
 mod poles;
 mod rows;
