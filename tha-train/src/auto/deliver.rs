@@ -25,8 +25,8 @@ const NUMBERS: usize = 40_000_000;
 /// the filters.
 const FILE: usize = 640;
 const CHANNEL: usize = 24;
-const HEAD: usize = 48;
-const FEATURE: usize = 14;
+const HEAD: usize = 64;
+const FEATURE: usize = 20;
 const AVERAGE: usize = 8;
 const RESONATOR: usize = 56;
 
