@@ -271,7 +271,12 @@ impl<'a> Search<'a> {
                     break;
                 }
             }
-            let keep = self.best(|_| true).and_then(|(_, best)| best.keep);
+            // Of those that are level the most: maps and other filters may see more in them.
+            let keep = self.best(|_| true).filter(|(_, best)| best.keep.is_some()).and_then(|(least, _)| {
+                let level = |k: &usize| HELPS * self.error(&self.trials[*k]) <= least;
+                let some = self.ranked(|setting| setting.keep.is_some()).into_iter().filter(level);
+                some.filter_map(|k| self.trials[k].setting.keep).max()
+            });
             for basis in self.best_bases(round * CLOSER).into_iter().skip((round - 1) * CLOSER) {
                 for (maps, gamma, degree) in [
                     (Some(PIECES), GAMMAS[0], 2),

@@ -122,11 +122,14 @@ impl Setting {
         columns * (columns + 150.0 * networks * (first + inner + rank))
     }
 
-    /// One step in every direction: degree, rank, weight of products, maps, one network for each output or for all.
+    /// One step in every direction: degree, rank, weight of products, maps, one network for each output or for all, all inputs.
     pub(super) fn neighbours(&self, inputs: usize, outputs: usize) -> Vec<Self> {
         let here = || Self { decay: None, ..self.clone() };
         let maps = if self.maps.is_some() { None } else { Some(PIECES) };
         let mut next = vec![Self { maps, ..here() }];
+        if self.keep.is_some() {
+            next.push(Self { keep: None, ..here() });
+        }
         if self.degree > 1 {
             let near = |gamma: &&f64| (**gamma / self.gamma).ln().abs() < 1.5 && **gamma != self.gamma;
             next.extend(GAMMAS.iter().filter(near).map(|&gamma| Self { gamma, ..here() }));
