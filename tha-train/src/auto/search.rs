@@ -319,19 +319,19 @@ impl<'a> Search<'a> {
                         break;
                     }
                 }
-                // Where the best leave no room for others, smaller ones beside them.
-                let wanted = self.wanted();
-                for setting in wanted.iter().take(CLOSER) {
-                    for share in [1.0, 1.0 / wanted.len() as f64] {
-                        if self.part(setting) <= share {
-                            continue;
-                        }
-                        let mut smaller = setting.smaller(p, self.ground.y.ncols());
-                        smaller.retain(|setting| setting.is_small(p) && self.part(setting) <= share);
-                        smaller.sort_by(|a, b| self.part(b).total_cmp(&self.part(a)));
-                        for setting in smaller.into_iter().take(SMALLER) {
-                            attempt!(setting);
-                        }
+            }
+            // Where the best leave no room for others, smaller ones beside them.
+            let wanted = self.wanted();
+            for setting in wanted.iter().take(CLOSER) {
+                for share in [1.0, 1.0 / wanted.len() as f64] {
+                    if self.part(setting) <= share {
+                        continue;
+                    }
+                    let mut smaller = setting.smaller(p, self.ground.y.ncols());
+                    smaller.retain(|setting| setting.is_small(p) && self.part(setting) <= share);
+                    smaller.sort_by(|a, b| self.part(b).total_cmp(&self.part(a)));
+                    for setting in smaller.into_iter().take(SMALLER) {
+                        attempt!(setting);
                     }
                 }
             }
