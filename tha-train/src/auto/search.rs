@@ -255,7 +255,7 @@ impl<'a> Search<'a> {
                     attempt!(setting);
                 }
             }
-            // With fewer inputs as long as that does not hurt; where it helps, they are enough for what follows.
+            // With fewer inputs as long as that does not hurt; where it helps, they stand for all where these are too many.
             let mut keep = if round == 1 && p >= MANY { p } else { 1 };
             while let Some((least, best)) = self.best(|_| true)
                 && keep > 2
@@ -285,7 +285,8 @@ impl<'a> Search<'a> {
                     (None, GAMMAS[0], 3),
                     (Some(PIECES), GAMMAS[1], 2),
                 ] {
-                    let setting = Setting { keep, ..Setting::polynomial(basis, maps, gamma, degree, RANK) };
+                    let all = Setting::polynomial(basis, maps, gamma, degree, RANK);
+                    let setting = if all.is_small(p) { all } else { Setting { keep, ..all } };
                     if setting.is_small(p) {
                         attempt!(setting);
                     }
