@@ -42,10 +42,13 @@ const FLASH: usize = 12 << 10;
 const SECTION: f64 = 10.0;
 const MAPPED: f64 = 2.2;
 
+/// A part of the bench, and whether it found something over its limit.
+type Part = (&'static str, fn() -> bool);
+
 fn main() {
     // One part alone, by its name.
     let wanted = std::env::args().nth(1).filter(|name| !name.starts_with('-'));
-    let parts: [(&str, fn() -> bool); 5] =
+    let parts: [Part; 5] =
         [("speed", speed), ("stage", stage), ("others", others), ("integers", integers), ("memory", memory)];
     let mut failed = false;
     for (name, part) in parts {

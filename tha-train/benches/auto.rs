@@ -1,4 +1,4 @@
-//! The automatic fit on recordings: `cargo bench -p tha-train --bench auto -- DIR [--minutes T] [--budget-flash B] [--checkpoint DIR]
+//! The automatic fit on recordings: `cargo bench -p tha-train --bench auto -- DIR [--minutes T | --trials N] [--budget-flash B] [--checkpoint DIR]
 //! [--verbose] [--without maps|filters|gamma|records|ensembles|steps|short-fits] [NAME ...]`, DIR holding NAME/train.csv and NAME/test.csv. The test
 //! file is read once, at the end, for the last column.
 
@@ -24,7 +24,7 @@ fn read(path: &Path) -> Dataset {
 }
 
 fn main() {
-    let mut minutes = 3.0;
+    let (mut minutes, mut trials) = (3.0, None);
     let (mut verbose, mut single) = (false, false);
     let (mut flash, mut without) = (AutoParams::BUDGET_FLASH, None);
     let (mut folder, mut checkpoint, mut names) = (None, None, Vec::new());
@@ -32,6 +32,7 @@ fn main() {
     while let Some(arg) = args.next() {
         match arg.as_str() {
             "--minutes" => minutes = args.next().and_then(|text| text.parse().ok()).expect("minutes"),
+            "--trials" => trials = args.next().and_then(|text| text.parse().ok()),
             "--checkpoint" => checkpoint = args.next(),
             "--verbose" => verbose = true,
             "--budget-flash" => flash = args.next().and_then(|text| text.parse().ok()).expect("bytes"),
@@ -66,7 +67,8 @@ fn main() {
         let train = read(&folder.join(&name).join("train.csv"));
         let kept = checkpoint.as_ref().map(|folder| Path::new(folder).join(&name));
         let params = AutoParams::new()
-            .minutes(minutes)
+            .minutes(trials.is_none().then_some(minutes))
+            .trials(trials)
             .single(single)
             .budget_flash(flash)
             .without(without)

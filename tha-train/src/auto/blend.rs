@@ -6,7 +6,8 @@
 //! not. One head alone is taken only where it is clearly better, by three per cent and by a standard error:
 //! averages hedge.
 
-use super::trial::{Ground, Trial};
+use super::ground::Ground;
+use super::trial::Trial;
 use crate::ensemble::weights::{Products, average};
 use crate::solve;
 pub(super) use crate::solve::mean_and_error;
@@ -63,7 +64,7 @@ pub(super) enum Way {
 /// Decides everything on the given blocks alone. `room` says which part of the budgets a blend takes.
 ///
 /// Where heads must go because there is no room for all of them, a blend of smaller settings may be better than what is left of
-/// a blend of large ones: that is judged on the blocks too.
+/// a blend of large ones: that is judged on the blocks too. Of those that are about level the one with the most heads is taken.
 pub(super) fn blend(
     ground: &Ground<'_>,
     trials: &[Trial],
@@ -71,17 +72,17 @@ pub(super) fn blend(
     way: Way,
     room: &dyn Fn(&Blend) -> f64,
 ) -> Option<Blend> {
-    let mut best: Option<(f64, Blend)> = None;
+    let mut found: Vec<(f64, Blend)> = Vec::new();
     for part in PARTS {
         let Some((score, made, whole)) = within(ground, trials, blocks, way, room, part) else { break };
-        if best.as_ref().is_none_or(|(least, _)| score < *least) {
-            best = Some((score, made));
-        }
+        found.push((score, made));
         if whole {
             break;
         }
     }
-    best.map(|(_, made)| made)
+    let least = found.iter().map(|(score, _)| *score).min_by(f64::total_cmp)?;
+    found.retain(|(score, _)| *score <= CLEARLY * least);
+    found.into_iter().rev().max_by_key(|(_, made)| made.members.len()).map(|(_, made)| made)
 }
 
 /// The blend of settings of which each takes a part of the budgets at most, its error on the blocks, and whether nothing had to go.
@@ -121,7 +122,7 @@ fn within(
     let mut pool: Vec<usize> = Vec::new();
     let family = |k: usize| {
         let setting = &trials[k].setting;
-        (setting.basis, setting.degree, setting.maps.is_some())
+        (setting.basis, setting.degree, setting.maps.is_some(), setting.keep)
     };
     for &(_, k) in &ranked {
         if pool.len() < SETTINGS && pool.iter().all(|&other| family(other) != family(k)) {

@@ -1,8 +1,10 @@
 //! From a blend to a model: every head is fitted to all rows, and one bank of filters serves them all.
 
 use super::blend::{Blend, Member};
+use super::ground::Ground;
+use super::matter;
 use super::setting::Setting;
-use super::trial::{Ground, Trial};
+use super::trial::Trial;
 use crate::data::Dataset;
 use crate::fit::FitError;
 use crate::model::{Frame, HeadPart, Model};
@@ -23,8 +25,8 @@ const NUMBERS: usize = 40_000_000;
 /// the filters.
 const FILE: usize = 640;
 const CHANNEL: usize = 24;
-const HEAD: usize = 48;
-const FEATURE: usize = 14;
+const HEAD: usize = 64;
+const FEATURE: usize = 20;
 const AVERAGE: usize = 8;
 const RESONATOR: usize = 56;
 
@@ -57,13 +59,27 @@ fn heads(member: &Member, setting: &Setting) -> Vec<(Range<usize>, usize, Vec<f6
 
 /// Bytes of the file and multiply-accumulates per sample, at most.
 pub(super) fn size(blend: &Blend, trials: &[Trial], data: &Dataset) -> (usize, usize) {
+    let members = blend.members.iter().map(|member| (&trials[member.trial].setting, member));
+    size_of(members, blend.extend, data)
+}
+
+/// The same of one setting by itself.
+pub(super) fn size_alone(setting: &Setting, data: &Dataset) -> (usize, usize) {
+    let alone = Blend::alone(0, vec![0; data.outputs.len()], true);
+    size_of(alone.members.iter().map(|member| (setting, member)), true, data)
+}
+
+fn size_of<'a>(
+    members: impl Iterator<Item = (&'a Setting, &'a Member)>,
+    extend: bool,
+    data: &Dataset,
+) -> (usize, usize) {
     let (inputs, outputs) = (data.inputs.len(), data.outputs.len());
     let names: usize = data.inputs.iter().chain(&data.outputs).map(|name| name.len() + CHANNEL).sum();
     let (mut bytes, mut macs) = (FILE + names, 0);
-    let mut banks: Vec<(Basis, Option<usize>)> = Vec::new();
-    for member in &blend.members {
-        let setting = &trials[member.trial].setting;
-        let seen = setting.inputs.as_ref().map_or(inputs, Vec::len);
+    let mut banks: Vec<((Basis, Option<usize>), usize)> = Vec::new();
+    for (setting, member) in members {
+        let seen = setting.count(inputs);
         let features = seen * setting.basis.features();
         let nodes = setting.maps.map_or(1, |pieces| pieces + 3);
         for (served, _, _) in heads(member, setting) {
@@ -73,8 +89,15 @@ pub(super) fn size(blend: &Blend, trials: &[Trial], data: &Dataset) -> (usize, u
             bytes += 4 * sums * (1 + features * nodes) + 2 * features + HEAD;
             macs += sums * (1 + features * nodes.min(2));
         }
+        // Heads behind the same filters share those of the inputs that several of them see; at worst they are others.
         let bank = (setting.basis, setting.maps);
-        if !banks.contains(&bank) {
+        let known = banks.iter().position(|(other, _)| *other == bank).unwrap_or(banks.len());
+        if known == banks.len() {
+            banks.push((bank, 0));
+        }
+        let more = seen.min(inputs - banks[known].1);
+        banks[known].1 += more;
+        if more > 0 {
             // A resonator has two features.
             let section = match setting.basis {
                 Basis::Lags(_) => 0,
@@ -82,9 +105,8 @@ pub(super) fn size(blend: &Blend, trials: &[Trial], data: &Dataset) -> (usize, u
                 Basis::Kautz { .. } | Basis::Poles(_) => RESONATOR / 2,
             };
             let maps = setting.maps.map_or(0, |_| 4 * nodes);
-            let extension = if blend.extend { 4 * outputs } else { 0 };
-            bytes += inputs * setting.basis.features() * (FEATURE + section + maps + extension);
-            banks.push(bank);
+            let extension = if extend { 4 * outputs } else { 0 };
+            bytes += more * setting.basis.features() * (FEATURE + section + maps + extension);
         }
     }
     (bytes, macs)
@@ -108,8 +130,8 @@ pub(super) fn deliver(
     let mut jobs = Vec::new();
     for member in &blend.members {
         let trial = &trials[member.trial];
-        let inputs = trial.setting.seen(data);
         let staged = ground.staged(&trial.setting, rows.clone())?;
+        let inputs = matter::inputs(ground, &trial.setting, &ground.rows, &trial.ridges, &Silent)?;
         let used = union.add(staged.stage(), &inputs);
         if blend.extend {
             union.extend(staged.stage(), &inputs, &used, &staged.linear_part(&inputs), &member.weights);
@@ -120,13 +142,16 @@ pub(super) fn deliver(
         }
     }
     let made = jobs.into_par_iter().map(|(trial, inputs, staged, used, outputs, ridge, weights)| {
-        let setting = trial.setting.clone();
+        let mut setting = trial.setting.clone();
         let ridges = &trial.ridges[..=ridge];
         let (mut network, train_residual) =
             refit(ground, &setting, &staged, &inputs, outputs.clone(), ridges)?;
         network.balance();
         let (ridge, ranks) = (trial.ridges[ridge], network.ranks());
         let network = staged.stage().deliver(&network, &inputs);
+        if setting.keep.is_some() {
+            setting.inputs = Some(inputs.clone());
+        }
         let head = Delivered { setting, outputs, weights, ridge, ranks, train_residual };
         Ok((head, inputs, used, network))
     });

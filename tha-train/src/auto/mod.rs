@@ -15,7 +15,9 @@ mod blend;
 mod deliver;
 mod divided;
 mod front;
+mod ground;
 mod honest;
+mod matter;
 mod odd;
 mod outcome;
 mod params;
@@ -40,15 +42,17 @@ pub use tuning::{Candidate, Tuning};
 use crate::checkpoint::Checkpoint;
 use crate::data::{DataError, Dataset};
 use crate::fit::{FitError, FitParams};
+use crate::model::Model;
 use crate::progress::{Event, Progress, Silent};
 use crate::stage::Basis;
 use blend::{Blend, Way, blend, mean_and_error};
+use ground::Ground;
+#[doc(hidden)]
+pub use ground::Part;
 use polynomial::Polynomial;
 use search::{Effort, Search};
 use std::time::{Duration, Instant};
-#[doc(hidden)]
-pub use trial::Part;
-use trial::{Ground, Trial};
+use trial::Trial;
 
 /// Rows on which settings are compared, at least; of twice as many or more every n-th is taken.
 const ROWS: usize = 6000;
@@ -89,17 +93,19 @@ impl AutoParams {
             return self.plain(data, &ground, search, &found, &Silent);
         }
         let (trials, complete, failures) = (search.trials, search.complete, search.failures);
-        let Decision { chosen, nested, linear, nothing_better } = self.decide(&ground, &trials)?;
         // What is asked to stop still delivers the best so far.
-        let residual: Vec<f64> = nested.metrics.outputs.iter().map(|output| output.rmse).collect();
-        let note = format!(
-            "{} settings tried, NRMSE {:.4} +- {:.4} on blocks that chose nothing",
-            trials.len(),
-            nested.metrics.nrmse,
-            nested.standard_error
-        );
-        let (mut model, heads, rows) = deliver::deliver(&ground, &trials, &chosen, (&residual, note))?;
-        model.set_interval(nested.interval(self.coverage));
+        let mut asked = self.clone();
+        let (decision, model, heads, rows) = loop {
+            let decision = asked.decide(&ground, &trials)?;
+            let (model, heads, rows) = self.delivered(&ground, &trials, &decision)?;
+            // Sizes are known for certain only now.
+            let bytes = model.to_bytes().map_or(0, |bytes| bytes.len());
+            if bytes <= self.budget_flash {
+                break (decision, model, heads, rows);
+            }
+            asked.budget_flash = asked.budget_flash * self.budget_flash / bytes;
+        };
+        let Decision { chosen, nested, linear, nothing_better } = decision;
         let train = model.evaluate_at(data, &rows);
         let tried = (0..trials.len()).map(|k| Tried::new(&ground, &trials, k, chosen.extend)).collect();
         let budgets = BUDGETS.map(|bytes| {
@@ -120,6 +126,25 @@ impl AutoParams {
             failures,
             recipe,
         })
+    }
+
+    /// The model of a decision, its heads and the rows they were fitted to.
+    fn delivered(
+        &self,
+        ground: &Ground<'_>,
+        trials: &[Trial],
+        Decision { chosen, nested, .. }: &Decision,
+    ) -> Result<(Model, Vec<Delivered>, Vec<usize>), FitError> {
+        let residual: Vec<f64> = nested.metrics.outputs.iter().map(|output| output.rmse).collect();
+        let note = format!(
+            "{} settings tried, NRMSE {:.4} +- {:.4} on blocks that chose nothing",
+            trials.len(),
+            nested.metrics.nrmse,
+            nested.standard_error
+        );
+        let (mut model, heads, rows) = deliver::deliver(ground, trials, chosen, (&residual, note))?;
+        model.set_interval(nested.interval(self.coverage));
+        Ok((model, heads, rows))
     }
 
     /// The rows on which settings are compared.

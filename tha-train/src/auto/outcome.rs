@@ -1,7 +1,8 @@
 //! What an automatic fit found, and how it came by it.
 
 use super::blend::{Blend, mean_and_error};
-use super::trial::{Ground, Trial};
+use super::ground::Ground;
+use super::trial::Trial;
 use super::{Delivered, Honest, Setting, deliver};
 use crate::metrics::Metrics;
 use crate::model::Model;

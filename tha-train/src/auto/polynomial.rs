@@ -1,8 +1,8 @@
 //! Systems that are polynomials of their last samples: where one was nearly found, the search of plain [`FitParams`] for networks
 //! that fit all but exactly has the last word.
 
+use super::ground::Ground;
 use super::search::Search;
-use super::trial::Ground;
 use crate::fit::FitParams;
 use crate::progress::{OnlyStop, Progress};
 use crate::solve::{self, Problem, SolveParams};

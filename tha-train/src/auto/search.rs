@@ -1,12 +1,13 @@
 //! Which settings are tried, in which order. Every next one depends on the results before it alone, never on time or threads:
 //! a search that was cut short is the beginning of the longer one.
 
-use super::blend::Blend;
-use super::deliver::size;
+use super::blend::{Member, Way, blend};
+use super::deliver::size_alone;
 use super::divided::Wanted;
+use super::ground::{Ground, Part};
 use super::polynomial::{Polynomial, polynomial};
-use super::setting::{PIECES, Setting};
-use super::trial::{Ground, Part, Predictions, RIDGES, Trial, WEAK};
+use super::setting::{MANY, PIECES, Setting};
+use super::trial::{Predictions, RIDGES, Trial, WEAK};
 use crate::checkpoint::{self, Checkpoint};
 use crate::fit::FitError;
 use crate::network::Normal;
@@ -29,9 +30,12 @@ const HELPS: f64 = 0.99;
 const CLOSER: usize = 3;
 /// Bases that are looked at with products first.
 const QUADRATIC: usize = 8;
-/// Heads on subsets of the inputs, and the inputs from which there are any.
+/// Heads on subsets of the inputs.
 const SUBSETS: usize = 12;
-const MANY: usize = 5;
+/// Smaller settings in the place of one for which there is no room.
+const SMALLER: usize = 3;
+/// With half of the inputs a setting may be worse by this factor before a quarter of them is tried.
+const FEWER: f64 = 1.05;
 /// Draws for each of them: few inputs have few distinct subsets.
 const DRAWS: usize = 20;
 
@@ -142,12 +146,23 @@ impl<'a> Search<'a> {
         (0..self.ground.y.ncols()).any(|output| root(last, output) < WEAKER * root(last - 1, output))
     }
 
-    /// A model of the trial alone takes more than half of a budget.
-    fn is_large(&self, k: usize) -> bool {
-        let alone = Blend::alone(k, vec![0; self.ground.y.ncols()], true);
-        let (bytes, operations) = size(&alone, &self.trials, self.ground.data);
+    /// The part of the budgets that a setting takes by itself.
+    fn part(&self, setting: &Setting) -> f64 {
+        let (bytes, operations) = size_alone(setting, self.ground.data);
         let (flash, macs) = self.effort.budgets;
-        bytes > flash / 2 || operations > macs / 2
+        (bytes as f64 / flash as f64).max(operations as f64 / macs as f64)
+    }
+
+    /// The heads that would be delivered if there were room for all, the heaviest first.
+    fn wanted(&self) -> Vec<Setting> {
+        let all = self.all();
+        let Some(made) = blend(self.ground, &self.trials, &all, Way::Best, &|_| 0.0) else {
+            return Vec::new();
+        };
+        let mut members = made.members;
+        let weight = |member: &Member| member.weights.iter().sum::<f64>();
+        members.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
+        members.iter().map(|member| self.trials[member.trial].setting.clone()).collect()
     }
 
     /// Whether a setting was tried, with whatever ridges and success.
@@ -285,6 +300,29 @@ impl<'a> Search<'a> {
                 }
             }
             decided!();
+            // With fewer inputs as long as that does not hurt; where it helps, they stand for all where these are too many.
+            let mut keep = if round == 1 && p >= MANY { p } else { 1 };
+            while let Some((least, best)) = self.best(|_| true)
+                && keep > 2
+            {
+                keep = keep.div_ceil(2);
+                let next = Setting { keep: Some(keep), decay: None, ..best.clone() };
+                if !next.is_small(p) {
+                    break;
+                }
+                attempt!(next);
+                decided!();
+                let found = self.best(|setting| setting.keep == Some(keep));
+                if found.is_none_or(|(found, _)| found > FEWER * least) {
+                    break;
+                }
+            }
+            // Of those that are level the most: maps and other filters may see more in them.
+            let keep = self.best(|_| true).filter(|(_, best)| best.keep.is_some()).and_then(|(least, _)| {
+                let level = |k: &usize| HELPS * self.error(&self.trials[*k]) <= least;
+                let some = self.ranked(|setting| setting.keep.is_some()).into_iter().filter(level);
+                some.filter_map(|k| self.trials[k].setting.keep).max()
+            });
             for basis in self.best_bases(round * CLOSER).into_iter().skip((round - 1) * CLOSER) {
                 for (maps, gamma, degree) in [
                     (Some(PIECES), GAMMAS[0], 2),
@@ -293,7 +331,8 @@ impl<'a> Search<'a> {
                     (None, GAMMAS[0], 3),
                     (Some(PIECES), GAMMAS[1], 2),
                 ] {
-                    let setting = Setting::polynomial(basis, maps, gamma, degree, RANK);
+                    let all = Setting::polynomial(basis, maps, gamma, degree, RANK);
+                    let setting = if all.is_small(p) { all } else { Setting { keep, ..all } };
                     if setting.is_small(p) {
                         attempt!(setting);
                     }
@@ -330,15 +369,18 @@ impl<'a> Search<'a> {
                         break;
                     }
                 }
-                // Where the best leave no room for others, smaller ones beside them.
-                for k in self
-                    .ranked(|_| true)
-                    .into_iter()
-                    .take(CLOSER)
-                    .filter(|&k| self.is_large(k))
-                    .collect::<Vec<_>>()
-                {
-                    for setting in self.trials[k].setting.smaller() {
+            }
+            // Where the best leave no room for others, smaller ones beside them.
+            let wanted = self.wanted();
+            for setting in wanted.iter().take(CLOSER) {
+                for share in [1.0, 1.0 / wanted.len() as f64] {
+                    if self.part(setting) <= share {
+                        continue;
+                    }
+                    let mut smaller = setting.smaller(p, self.ground.y.ncols());
+                    smaller.retain(|setting| setting.is_small(p) && self.part(setting) <= share);
+                    smaller.sort_by(|a, b| self.part(b).total_cmp(&self.part(a)));
+                    for setting in smaller.into_iter().take(SMALLER) {
                         attempt!(setting);
                     }
                 }

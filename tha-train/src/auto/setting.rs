@@ -10,6 +10,8 @@ pub(super) const PIECES: usize = 8;
 /// Most columns of x of a network without maps, and most features that get maps.
 const COLUMNS: usize = 400;
 const MAPPED: usize = 150;
+/// Inputs from which some may be left out.
+pub(super) const MANY: usize = 5;
 /// How far steps from the best setting go.
 const DEGREE: usize = 5;
 const RANK: usize = 16;
@@ -35,6 +37,8 @@ pub struct Setting {
     pub separate: bool,
     /// Some of the inputs; none for all.
     pub inputs: Option<Vec<usize>>,
+    /// So many of them, those that matter most in the rows that are fitted.
+    pub keep: Option<usize>,
 }
 
 fn as_text<S: serde::Serializer>(basis: &Basis, to: S) -> Result<S::Ok, S::Error> {
@@ -48,7 +52,17 @@ fn from_text<'de, D: Deserializer<'de>>(from: D) -> Result<Basis, D::Error> {
 impl Setting {
     /// A linear model of the filters' outputs.
     pub(super) fn linear(basis: Basis) -> Self {
-        Self { basis, maps: None, degree: 1, rank: 1, gamma: 1.0, decay: None, separate: true, inputs: None }
+        Self {
+            basis,
+            maps: None,
+            degree: 1,
+            rank: 1,
+            gamma: 1.0,
+            decay: None,
+            separate: true,
+            inputs: None,
+            keep: None,
+        }
     }
 
     /// A polynomial of them.
@@ -67,6 +81,7 @@ impl Setting {
         self.degree == 1
             && self.maps.is_none()
             && self.inputs.is_none()
+            && self.keep.is_none()
             && matches!(self.basis, Basis::Lags(_))
     }
 
@@ -75,16 +90,29 @@ impl Setting {
         self.inputs.clone().unwrap_or_else(|| (0..data.inputs.len()).collect())
     }
 
+    /// How many inputs it sees.
+    pub(super) fn count(&self, inputs: usize) -> usize {
+        self.keep.or(self.inputs.as_ref().map(Vec::len)).unwrap_or(inputs)
+    }
+
+    /// The network with all inputs that tells which of them matter: products, but no maps, which take long.
+    pub(super) fn with_all(&self) -> Self {
+        let keep = None;
+        Self { maps: None, degree: 2, rank: 4, decay: None, separate: true, keep, ..self.clone() }
+    }
+
     /// Columns of x.
     pub(super) fn columns(&self, inputs: usize) -> usize {
-        let inputs = self.inputs.as_ref().map_or(inputs, Vec::len);
-        1 + inputs * self.basis.features() * (1 + self.maps.unwrap_or(0))
+        1 + self.count(inputs) * self.basis.features() * (1 + self.maps.unwrap_or(0))
     }
 
     /// Few enough columns for a search.
     pub(super) fn is_small(&self, inputs: usize) -> bool {
+        if self.keep.is_some() && !self.with_all().is_small(inputs) {
+            return false;
+        }
         match self.maps {
-            Some(_) => inputs * self.basis.features() <= MAPPED,
+            Some(_) => self.count(inputs) * self.basis.features() <= MAPPED,
             None => self.columns(inputs) <= COLUMNS,
         }
     }
@@ -98,11 +126,14 @@ impl Setting {
         columns * (columns + 150.0 * networks * (first + inner + rank))
     }
 
-    /// One step in every direction: degree, rank, weight of products, maps, one network for each output or for all.
+    /// One step in every direction: degree, rank, weight of products, maps, one network for each output or for all, all inputs.
     pub(super) fn neighbours(&self, inputs: usize, outputs: usize) -> Vec<Self> {
         let here = || Self { decay: None, ..self.clone() };
         let maps = if self.maps.is_some() { None } else { Some(PIECES) };
         let mut next = vec![Self { maps, ..here() }];
+        if self.keep.is_some() {
+            next.push(Self { keep: None, ..here() });
+        }
         if self.degree > 1 {
             let near = |gamma: &&f64| (**gamma / self.gamma).ln().abs() < 1.5 && **gamma != self.gamma;
             next.extend(GAMMAS.iter().filter(near).map(|&gamma| Self { gamma, ..here() }));
@@ -120,17 +151,29 @@ impl Setting {
         next
     }
 
-    /// The same in less flash: fewer pieces of the maps, less rank.
-    pub(super) fn smaller(&self) -> Vec<Self> {
-        let maps = self.maps.map(|pieces| pieces.min(PIECES / 2));
-        let rank = self.rank.min(2);
-        let mut smaller = vec![
-            Self { maps, ..self.clone() },
-            Self { rank, ..self.clone() },
-            Self { maps, rank, ..self.clone() },
-        ];
-        smaller.retain(|setting| setting != self);
-        smaller.dedup();
+    /// The same in less flash: fewer pieces of the maps, less rank, one network for all outputs, fewer inputs.
+    pub(super) fn smaller(&self, inputs: usize, outputs: usize) -> Vec<Self> {
+        let half = |count: usize| count.div_ceil(2);
+        let pieces: Vec<Option<usize>> = match self.maps {
+            Some(pieces) => vec![Some(pieces), Some(half(pieces)), Some(half(half(pieces)).max(2))],
+            None => vec![None],
+        };
+        let ranks = [self.rank, half(self.rank), half(half(self.rank))];
+        let together = [self.separate, self.separate && (outputs == 1 || self.degree == 1)];
+        let seen = self.count(inputs);
+        let counts = [self.keep, Some(half(seen)), Some(half(half(seen)))];
+        let counts = if seen < MANY || self.inputs.is_some() { &counts[..1] } else { &counts };
+        let mut smaller: Vec<Self> = Vec::new();
+        for &maps in &pieces {
+            for (rank, separate) in ranks.iter().flat_map(|rank| together.map(|separate| (*rank, separate))) {
+                for &keep in counts {
+                    let setting = Self { maps, rank, separate, keep, ..self.clone() };
+                    if setting != *self && !smaller.contains(&setting) {
+                        smaller.push(setting);
+                    }
+                }
+            }
+        }
         smaller
     }
 
@@ -166,6 +209,8 @@ impl fmt::Display for Setting {
         }
         if let Some(inputs) = &self.inputs {
             write!(f, ", {} inputs", inputs.len())?;
+        } else if let Some(keep) = self.keep {
+            write!(f, ", the {keep} inputs that matter most")?;
         }
         Ok(())
     }

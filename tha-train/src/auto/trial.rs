@@ -1,125 +1,20 @@
 //! A setting tried on blocks: for every block and ridge, what short fits to the other blocks predict there.
 
+use super::ground::{Ground, Part};
 use super::setting::Setting;
-use super::surrogate;
-use crate::data::{BLOCKS, Dataset, Split};
+use super::{matter, surrogate};
 use crate::fit::FitError;
 use crate::network::{Features, Network};
 use crate::progress::{OnlyStop, Progress};
-use crate::solve::{Course, Problem, Settings, along};
-use crate::stage::{OutputMap, Scaling, Stage, Staged, mean_and_std};
+use crate::solve::{Problem, along};
 use nalgebra::DMatrix;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
-use tha_core::RangePolicy;
 
 /// Ridges from strong to weak, and further ones for systems with little noise.
 pub(super) const RIDGES: [f64; 5] = [100.0, 10.0, 1.0, 0.1, 0.01];
 pub(super) const WEAK: [f64; 6] = [1.0, 0.1, 1e-2, 1e-3, 1e-4, 1e-6];
-
-/// Rows below which there are twice as many blocks.
-const SHORT: usize = 3000;
-
-/// The rows on which settings are compared.
-pub(super) struct Ground<'a> {
-    pub(super) data: &'a Dataset,
-    pub(super) scaling: Scaling,
-    pub(super) rows: Vec<usize>,
-    /// The block of each row, from 0, and how many there are.
-    pub(super) blocks: Vec<usize>,
-    pub(super) count: usize,
-    /// Rows of each block.
-    pub(super) sizes: Vec<usize>,
-    /// Outputs of the rows in standardised units.
-    pub(super) y: DMatrix<f64>,
-    /// Their standard deviations; one for a constant.
-    pub(super) spread: Vec<f64>,
-    pub(super) seed: u64,
-    pub(super) without: Option<Part>,
-}
-
-/// What an ablation leaves out.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Part {
-    /// Piecewise-linear maps.
-    Maps,
-    /// All filters but lags.
-    Filters,
-    /// The weight of products: it is one.
-    Gamma,
-    /// Whole records as blocks: contiguous parts in their place.
-    Records,
-    /// Steps from the best setting.
-    Steps,
-    /// Short fits of networks: a kernel in their place.
-    ShortFits,
-}
-
-impl<'a> Ground<'a> {
-    /// Rows with so much history, every n-th of them where they are more than enough.
-    pub(super) fn new(
-        data: &'a Dataset,
-        settled: usize,
-        most: usize,
-        seed: u64,
-        without: Option<Part>,
-    ) -> Result<Self, FitError> {
-        let all = data.scored_rows(settled);
-        let mut scaling = Scaling::from_rows(data, &all)?;
-        for (map, column) in scaling.outputs.iter_mut().zip(&data.y) {
-            let (mean, _) = mean_and_std(all.iter().map(|&row| column[row]));
-            *map = OutputMap { offset: mean as f32, ..*map };
-        }
-        let rows: Vec<usize> = all.iter().copied().step_by((all.len() / most).max(1)).collect();
-        // A short recording must not lose a fifth of its rows to every judgement.
-        let most = if rows.len() < SHORT { 2 * BLOCKS } else { BLOCKS };
-        let blocks = match without {
-            Some(Part::Records) => (0..rows.len()).map(|t| t * most / rows.len()).collect(),
-            _ => Split::so_many_blocks(data, &rows, most),
-        };
-        let y = DMatrix::from_fn(rows.len(), data.y.len(), |t, j| {
-            scaling.outputs[j].standardise(data.y[j][rows[t]])
-        });
-        let spread = y.column_iter().map(|y| mean_and_std(y.iter().copied()).1);
-        let spread = spread.map(|spread| if spread > 0.0 { spread } else { 1.0 }).collect();
-        let count = blocks.iter().max().map_or(0, |last| last + 1);
-        let mut sizes = vec![0; count];
-        blocks.iter().for_each(|&block| sizes[block] += 1);
-        Ok(Self { data, scaling, rows, blocks, count, sizes, y, spread, seed, without })
-    }
-
-    /// Numbers of the rows inside or outside of a block.
-    fn of_block(&self, block: usize, inside: bool) -> Vec<usize> {
-        (0..self.rows.len()).filter(|&t| (self.blocks[t] == block) == inside).collect()
-    }
-
-    fn at(&self, numbers: &[usize]) -> Vec<usize> {
-        numbers.iter().map(|&t| self.rows[t]).collect()
-    }
-
-    /// Rows of the data behind a stage fitted to them.
-    pub(super) fn staged(&self, setting: &Setting, rows: Vec<usize>) -> Result<Staged<'a>, FitError> {
-        let policy = RangePolicy::Clamp;
-        let Setting { basis, maps, .. } = setting;
-        Ok(Stage::fit_rows(self.data, rows, &self.scaling, basis, *maps, policy)?)
-    }
-
-    /// The course of a setting along ridges.
-    pub(super) fn course<'r>(&self, setting: &Setting, ridges: &'r [f64]) -> Course<'r> {
-        let (gamma, decay) = (setting.gamma, setting.decay);
-        Course {
-            settings: Settings { ranks: Vec::new(), gamma, ridge: 0.0, decay, exact: false },
-            degree: setting.degree,
-            rank: setting.rank,
-            memory: setting.memory(),
-            seed: self.seed,
-            ridges,
-            separate: setting.separate,
-        }
-    }
-}
 
 /// What short fits of a setting predict for rows they have not seen; f32 is enough. Output by output.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -261,9 +156,9 @@ fn held(
     block: usize,
     progress: &dyn Progress,
 ) -> Result<Held, FitError> {
-    let inputs = setting.seen(ground.data);
     let rows = ground.of_block(block, true);
-    let others = ground.staged(setting, ground.at(&ground.of_block(block, false)))?;
+    let others = ground.compared(setting, ground.at(&ground.of_block(block, false)))?;
+    let inputs = matter::inputs(ground, setting, &others.rows, ridges, progress)?;
     let mine = others.at(ground.at(&rows));
     let x = others.of_inputs(&inputs);
     let problem = Problem { x: &x, y: &others.y };

@@ -37,8 +37,12 @@ pub(crate) struct Contraction {
 impl Contraction {
     /// Contracts rows `x` (column-major, `rows` x q) with the unfolded cores.
     pub(crate) fn new(network: &Network, unfolded: &[DMatrix<f64>], x: &[f64], rows: usize) -> Self {
-        let values = core_values(unfolded, x, rows);
-        let right = right_vectors(network, &values, rows);
+        Self::of_values(network, &core_values(unfolded, x, rows), rows)
+    }
+
+    /// The same from the products of rows and unfolded cores.
+    pub(crate) fn of_values(network: &Network, values: &[Vec<f64>], rows: usize) -> Self {
+        let right = right_vectors(network, values, rows);
         let outputs = network.outputs();
         let mut left = vec![Vec::new()];
         for (k, core) in network.cores.iter().enumerate().take(network.degree() - 1) {

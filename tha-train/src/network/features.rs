@@ -1,5 +1,6 @@
 //! Rows x_t that need not all be in memory: the lag windows of a recording are M times as large as the recording.
 
+use super::Hats;
 use nalgebra::DMatrix;
 use std::fmt::Debug;
 
@@ -20,6 +21,11 @@ pub trait Features: Debug + Sync {
     /// `count` rows from `start` on.
     fn rows(&self, start: usize, count: usize) -> DMatrix<f64> {
         self.select_rows(&(start..start + count).collect::<Vec<_>>())
+    }
+
+    /// All rows in parts, where maps make them cheap to multiply; else nothing.
+    fn hats(&self) -> Vec<Hats> {
+        Vec::new()
     }
 }
 

@@ -8,6 +8,7 @@ mod contract;
 mod count;
 mod features;
 mod gauge;
+mod hats;
 mod monomials;
 mod random;
 
@@ -16,6 +17,8 @@ pub(crate) use count::{dimension, monomials, useful_ranks};
 pub use features::Features;
 pub(crate) use features::WHOLE;
 pub(crate) use gauge::kept;
+pub use hats::Hats;
+pub(crate) use hats::{Design, Line};
 pub(crate) use monomials::Monomials;
 pub(crate) use random::Normal;
 

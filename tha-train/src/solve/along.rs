@@ -7,7 +7,7 @@ use super::path::Fitted;
 use super::precondition::Covariance;
 use super::rows::Rows;
 use super::{Problem, SolveError};
-use crate::network::{Network, Normal, useful_ranks};
+use crate::network::{Hats, Network, Normal, useful_ranks};
 use crate::progress::Progress;
 use std::ops::Range;
 
@@ -54,14 +54,19 @@ pub(crate) fn along(
     let fitted = Fitted::rows(problem);
     let frame = fitted.frame(&course.settings, course.memory)?;
     let covariance = Covariance::new(&(frame.map().transpose() * fitted.second() * frame.map()))?;
-    let (x, y) = frame.enter(problem);
+    let (hats, y) =
+        (Hats::scaled(problem.x.hats(), |column| frame.map()[(column, column)]), problem.y / frame.scale());
+    let x = hats.is_empty().then(|| frame.enter(problem).0);
     let (q, outputs) = (frame.map().ncols(), y.ncols());
     // Of degree one there is nothing that outputs could share.
     let each = if course.separate && course.degree > 1 { 1 } else { outputs };
     let log = &mut Log::new(progress);
     for first in (0..outputs).step_by(each) {
         let y = y.columns(first, each).into_owned();
-        let rows = Rows::new(&Problem { x: &x, y: &y }, 1);
+        let rows = match &x {
+            Some(x) => Rows::new(&Problem { x, y: &y }, 1),
+            None => Rows::mapped(&hats, &y),
+        };
         let ranks = useful_ranks(course.degree, each, q, course.rank);
         let mut network = match last.and_then(|last| last.from) {
             Some(network) => frame.enter_network(network),

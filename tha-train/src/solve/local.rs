@@ -9,8 +9,8 @@ use super::around::{gathered, predicted, spread};
 use super::conjugate::conjugate_gradients;
 use super::precondition::{Covariance, Preconditioner};
 use super::rows::{Block, Rows, in_order};
-use crate::linalg::{add_gram_lower, add_product, columns, columns_mut, set_product, view, view_mut};
-use crate::network::{Contraction, Network, fold, unfold};
+use crate::linalg::{add_gram_lower, add_product, columns, view_mut};
+use crate::network::{Contraction, Design, Network, fold, unfold};
 use nalgebra::DMatrix;
 use std::borrow::Cow;
 
@@ -47,9 +47,10 @@ impl<'a> Local<'a> {
             let mut coupling = DMatrix::zeros(width, width);
             let mut gradient = DMatrix::zeros(q, core.left * core.right);
             let (mut loss, mut around) = (0.0, Vec::new());
-            for (x, y) in blocks(rows, group).iter() {
+            each(rows, group, |_, x, y| {
                 let n = x.nrows();
-                let mut parts = Contraction::new(network, &unfolded, x.as_slice(), n);
+                let values: Vec<Vec<f64>> = unfolded.iter().map(|core| x.times(core)).collect();
+                let mut parts = Contraction::of_values(network, &values, n);
                 let residual: Vec<f64> =
                     y.as_slice().iter().zip(parts.outputs()).map(|(y, f)| y - f).collect();
                 let (residual, square) = weigh(rows, residual);
@@ -57,20 +58,16 @@ impl<'a> Local<'a> {
                 let (left, right) =
                     (std::mem::take(&mut parts.left[k]), std::mem::take(&mut parts.right[k + 1]));
                 if k == 0 {
-                    add_coupling(&mut coupling, rows, x, right.clone());
+                    add_coupling(&mut coupling, rows, n, right.clone());
                 } else {
                     for left in left.chunks_exact(n * core.left) {
-                        add_coupling(&mut coupling, rows, x, spread(left, &right, n, bonds));
+                        add_coupling(&mut coupling, rows, n, spread(left, &right, n, bonds));
                     }
                 }
                 let weighted = spread(&gathered(&left, residual, n, core.left), &right, n, bonds);
-                add_product(
-                    view_mut(&mut gradient),
-                    view(x).transpose(),
-                    columns(&weighted, n, core.left * core.right),
-                );
+                x.add_transposed_times(&weighted, &mut gradient);
                 around.push((left, right));
-            }
+            });
             (coupling, gradient, loss, around)
         };
         let mut local = Self {
@@ -98,11 +95,10 @@ impl<'a> Local<'a> {
         let (a, b) = self.bonds;
         let of_group = |group: usize| {
             let mut sum = DMatrix::zeros(q, size);
-            for (at, (x, _)) in blocks(self.rows, group).iter().enumerate() {
-                let (left, right) = &self.around[group * GROUP + at];
+            each(self.rows, group, |block, x, _| {
+                let (left, right) = &self.around[block];
                 let n = x.nrows();
-                let mut values = vec![0.0; n * size];
-                set_product(columns_mut(&mut values, n, size), view(x), view(v));
+                let values = x.times(v);
                 let mut inner = vec![0.0; n * a];
                 for (to, from) in inner.chunks_exact_mut(n).zip(values.chunks_exact(n * b)) {
                     for (from, right) in from.chunks_exact(n).zip(right.chunks_exact(n)) {
@@ -112,8 +108,8 @@ impl<'a> Local<'a> {
                 let prediction = if self.k == 0 { inner } else { predicted(left, &inner, n, self.outputs) };
                 let prediction = weigh(self.rows, prediction).0;
                 let back = spread(&gathered(left, prediction, n, a), right, n, self.bonds);
-                add_product(view_mut(&mut sum), view(x).transpose(), columns(&back, n, size));
-            }
+                x.add_transposed_times(&back, &mut sum);
+            });
             sum
         };
         let mut sum = DMatrix::zeros(q, size);
@@ -150,17 +146,25 @@ impl<'a> Local<'a> {
     }
 }
 
-/// Groups of blocks of rows; the points of moments are one.
+/// Groups of blocks of rows; the points of moments are one, and so is a part of mapped rows.
 fn groups(rows: &Rows) -> usize {
-    if rows.are_condensed() { 1 } else { rows.blocks().div_ceil(GROUP) }
+    match rows.hats() {
+        Some((parts, _)) => parts.len(),
+        None if rows.are_condensed() => 1,
+        None => rows.blocks().div_ceil(GROUP),
+    }
 }
 
-/// The blocks of a group.
-fn blocks<'a>(rows: &'a Rows<'_>, group: usize) -> Cow<'a, [Block]> {
-    match rows.moments() {
+/// The blocks of a group, each with its number.
+fn each(rows: &Rows, group: usize, mut visit: impl FnMut(usize, &dyn Design, &DMatrix<f64>)) {
+    if let Some((parts, outputs)) = rows.hats() {
+        return visit(group, &parts[group], &outputs[group]);
+    }
+    let blocks: Cow<'_, [Block]> = match rows.moments() {
         Some(moments) => Cow::Borrowed(std::slice::from_ref(moments.points())),
         None => rows.group(group, GROUP),
-    }
+    };
+    blocks.iter().enumerate().for_each(|(at, (x, y))| visit(group * GROUP + at, x, y));
 }
 
 /// Residuals as they count in a sum over the rows, and their square.
@@ -175,13 +179,16 @@ fn weigh(rows: &Rows, residual: Vec<f64>) -> (Vec<f64>, f64) {
 }
 
 /// Adds A^T A over some rows. Moments know only polynomials of the full degree: A times the constant is one.
-fn add_coupling(coupling: &mut DMatrix<f64>, rows: &Rows, x: &DMatrix<f64>, mut pairs: Vec<f64>) {
-    let (n, width) = (x.nrows(), coupling.nrows());
+fn add_coupling(coupling: &mut DMatrix<f64>, rows: &Rows, n: usize, mut pairs: Vec<f64>) {
+    let width = coupling.nrows();
     match rows.moments() {
         None => add_gram_lower(view_mut(coupling), columns(&pairs, n, width)),
         Some(moments) => {
             for column in pairs.chunks_exact_mut(n) {
-                column.iter_mut().zip(x.column(0).iter()).for_each(|(value, one)| *value *= one);
+                column
+                    .iter_mut()
+                    .zip(moments.points().0.column(0).iter())
+                    .for_each(|(value, one)| *value *= one);
             }
             let weighed = moments.weigh(&pairs).0;
             add_product(

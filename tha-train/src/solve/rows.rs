@@ -2,7 +2,7 @@
 
 use super::Problem;
 use super::moments::Moments;
-use crate::network::{BLOCK, Network, evaluate_block, unfold};
+use crate::network::{BLOCK, Design, Hats, Network, evaluate_block, unfold};
 use nalgebra::DMatrix;
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -36,6 +36,8 @@ enum Kind<'a> {
     Read(Problem<'a>, usize),
     /// What stands for rows that are not here.
     Condensed(&'a Moments),
+    /// Parts of mapped rows, and their outputs.
+    Mapped(&'a [Hats], Vec<DMatrix<f64>>),
 }
 
 impl<'a> Rows<'a> {
@@ -69,6 +71,26 @@ impl<'a> Rows<'a> {
         Rows { kind: Kind::Kept(blocks), count, outputs, square }
     }
 
+    /// Mapped rows, in parts.
+    pub(super) fn mapped(parts: &'a [Hats], y: &DMatrix<f64>) -> Self {
+        let starts = parts.iter().scan(0, |end, part| {
+            let start = *end;
+            *end += part.nrows();
+            Some((start, part.nrows()))
+        });
+        let outputs = starts.map(|(start, count)| y.rows(start, count).into_owned()).collect();
+        let kind = Kind::Mapped(parts, outputs);
+        Self { kind, count: y.nrows(), outputs: y.ncols(), square: y.norm_squared() }
+    }
+
+    /// The parts of mapped rows.
+    pub(super) fn hats(&self) -> Option<(&[Hats], &[DMatrix<f64>])> {
+        match &self.kind {
+            Kind::Mapped(parts, outputs) => Some((parts, outputs)),
+            _ => None,
+        }
+    }
+
     /// Rows known by their moments only.
     pub(super) fn condensed(moments: &'a Moments) -> Self {
         let outputs = moments.outputs();
@@ -100,8 +122,9 @@ impl<'a> Rows<'a> {
 
     /// Number of blocks.
     pub(super) fn blocks(&self) -> usize {
-        match self.kind {
+        match &self.kind {
             Kind::Condensed(_) => 0,
+            Kind::Mapped(parts, _) => parts.len(),
             _ => self.count.div_ceil(BLOCK),
         }
     }
@@ -114,7 +137,7 @@ impl<'a> Rows<'a> {
                 let rows = numbers(k, *stride, self.count);
                 Cow::Owned((problem.x.select_rows(&rows), problem.y.select_rows(&rows)))
             }
-            Kind::Condensed(_) => unreachable!("moments have no blocks"),
+            Kind::Condensed(_) | Kind::Mapped(..) => unreachable!("neither moments nor maps have blocks"),
         }
     }
 

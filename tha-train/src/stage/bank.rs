@@ -27,10 +27,12 @@ pub struct Bank {
     pub features: Vec<Feature>,
 }
 
-/// The outputs of all sections over the rows of a data set.
+/// The outputs of all sections over the rows of a data set, or over some of them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Outputs {
+pub(crate) struct Outputs {
     of_section: Vec<[Vec<f64>; 2]>,
+    /// Where the rows of the data set stand in the columns; empty where all of them do.
+    places: Vec<usize>,
 }
 
 impl Feature {
@@ -55,15 +57,27 @@ impl Bank {
 
     /// Runs all sections over all records, each from its start.
     pub(super) fn run(&self, data: &Dataset, maps: &[InputMap]) -> Outputs {
+        self.run_at(data, maps, None)
+    }
+
+    /// The same, of which some rows are kept.
+    pub(super) fn run_at(&self, data: &Dataset, maps: &[InputMap], kept: Option<&[usize]>) -> Outputs {
+        let mut places = Vec::new();
+        if let Some(kept) = kept {
+            places = vec![usize::MAX; data.len()];
+            kept.iter().enumerate().for_each(|(place, &row)| places[row] = place);
+        }
+        let count = kept.map_or(data.len(), <[usize]>::len);
         let column = |section: &Section| {
             let second = matches!(section.filter, Filter::Resonator(_));
-            [vec![0.0; data.len()], vec![0.0; if second { data.len() } else { 0 }]]
+            [vec![0.0; count], vec![0.0; if second { count } else { 0 }]]
         };
         let mut of_section: Vec<[Vec<f64>; 2]> = self.sections.iter().map(column).collect();
         for record in &data.records {
             let mut states = vec![State::default(); self.sections.len()];
             let mut passed = vec![0.0; self.sections.len()];
             for row in record.rows.clone() {
+                let place = places.get(row).copied().unwrap_or(row);
                 for (k, section) in self.sections.iter().enumerate() {
                     let sample = match section.source {
                         Source::Input(input) => maps[input].standardise(data.u[input][row]),
@@ -72,14 +86,14 @@ impl Bank {
                     let outputs;
                     (outputs, passed[k]) = states[k].step(&section.filter, sample);
                     for (column, value) in of_section[k].iter_mut().zip(outputs) {
-                        if let Some(entry) = column.get_mut(row) {
+                        if let Some(entry) = column.get_mut(place) {
                             *entry = value;
                         }
                     }
                 }
             }
         }
-        Outputs { of_section }
+        Outputs { of_section, places }
     }
 }
 
@@ -114,7 +128,8 @@ impl Outputs {
             }
             Signal::Section { section, output } => {
                 let column = &self.of_section[section][output];
-                rows.iter().enumerate().for_each(|(t, &row)| set(t, column[row]));
+                let place = |row: usize| self.places.get(row).copied().unwrap_or(row);
+                rows.iter().enumerate().for_each(|(t, &row)| set(t, column[place(row)]));
             }
         }
     }

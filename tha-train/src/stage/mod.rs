@@ -13,6 +13,7 @@ mod basis;
 mod beyond;
 mod device;
 mod error;
+mod hats;
 mod maps;
 mod poles;
 mod rows;
@@ -20,7 +21,7 @@ mod scaling;
 mod sections;
 mod union;
 
-use bank::Outputs;
+pub(crate) use bank::Outputs;
 pub use bank::{Bank, Feature};
 pub use basis::{Basis, Poles};
 pub use error::StageError;
@@ -34,6 +35,7 @@ use crate::data::Dataset;
 use maps::{MOST, Ramp, Unit, distinct, map, range};
 use nalgebra::DMatrix;
 use rayon::prelude::*;
+use std::sync::Arc;
 use tha_core::RangePolicy;
 use tha_core::build;
 
@@ -69,10 +71,21 @@ impl Stage {
         pieces: Option<usize>,
         policy: RangePolicy,
     ) -> Result<Self, StageError> {
-        Ok(Self::filtered(data, rows, scaling, basis, pieces, policy)?.0)
+        Ok(Self::filtered(data, rows, scaling, basis, pieces, policy, None)?.0)
     }
 
-    /// The same with what the filters gave on the way.
+    /// What the filters of a basis give at some rows: for many stages behind the same filters.
+    pub(crate) fn filters(
+        data: &Dataset,
+        rows: &[usize],
+        scaling: &Scaling,
+        basis: &Basis,
+    ) -> Result<Arc<Outputs>, StageError> {
+        basis.check_records(data)?;
+        Ok(Arc::new(basis.bank(data.inputs.len())?.run_at(data, &scaling.inputs, Some(rows))))
+    }
+
+    /// The same with what the filters gave on the way, unless that is known.
     fn filtered(
         data: &Dataset,
         rows: &[usize],
@@ -80,13 +93,14 @@ impl Stage {
         basis: &Basis,
         pieces: Option<usize>,
         policy: RangePolicy,
-    ) -> Result<(Self, Outputs), StageError> {
+        filters: Option<Arc<Outputs>>,
+    ) -> Result<(Self, Arc<Outputs>), StageError> {
         if let Some(found) = pieces.filter(|pieces| !(2..=MOST).contains(pieces)) {
             return Err(StageError::Pieces { found, most: MOST });
         }
         basis.check_records(data)?;
         let bank = basis.bank(data.inputs.len())?;
-        let outputs = bank.run(data, &scaling.inputs);
+        let outputs = filters.unwrap_or_else(|| Arc::new(bank.run(data, &scaling.inputs)));
         let column = |feature: &Feature| {
             let mut z = vec![0.0; rows.len()];
             outputs.read(feature, data, &scaling.inputs, rows, &mut z);

@@ -5,7 +5,7 @@ use super::bank::Outputs;
 use super::maps::cell;
 use super::{Basis, Scaling, Stage, StageError};
 use crate::data::Dataset;
-use crate::network::Features;
+use crate::network::{Features, Hats};
 use nalgebra::{DMatrix, DVector};
 use std::sync::Arc;
 use tha_core::RangePolicy;
@@ -27,14 +27,14 @@ pub struct Staged<'a> {
 /// The same for the features of some inputs only.
 #[derive(Clone, Copy, Debug)]
 pub struct Subset<'a> {
-    samples: &'a Staged<'a>,
-    inputs: &'a [usize],
-    form: Form,
+    pub(super) samples: &'a Staged<'a>,
+    pub(super) inputs: &'a [usize],
+    pub(super) form: Form,
 }
 
 /// The coordinates of x.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Form {
+pub(super) enum Form {
     /// Standardised features and ramps: those of a fit.
     Fit,
     /// Features as they are, and hat functions at the nodes of those with a map: those of a model file.
@@ -58,10 +58,10 @@ impl Stage {
     /// Runs the filters over a data set; x and y at the given rows, each of which must have the history that the filters need.
     pub fn rows(self, data: &Dataset, rows: Vec<usize>) -> Staged<'_> {
         let outputs = self.bank.run(data, &self.scaling.inputs);
-        self.staged(data, rows, outputs)
+        self.staged(data, rows, Arc::new(outputs))
     }
 
-    /// A stage fitted to rows ([`Stage::fit`]), and x and y at these rows; the filters run once.
+    /// A stage fitted to rows ([`Stage::fit`]), and x and y at these rows; the filters run once, or are known already.
     pub(crate) fn fit_rows<'a>(
         data: &'a Dataset,
         rows: Vec<usize>,
@@ -69,13 +69,13 @@ impl Stage {
         basis: &Basis,
         pieces: Option<usize>,
         policy: RangePolicy,
+        filters: Option<Arc<Outputs>>,
     ) -> Result<Staged<'a>, StageError> {
-        let (stage, outputs) = Self::filtered(data, &rows, scaling, basis, pieces, policy)?;
+        let (stage, outputs) = Self::filtered(data, &rows, scaling, basis, pieces, policy, filters)?;
         Ok(stage.staged(data, rows, outputs))
     }
 
-    fn staged(self, data: &Dataset, rows: Vec<usize>, outputs: Outputs) -> Staged<'_> {
-        let outputs = Arc::new(outputs);
+    fn staged(self, data: &Dataset, rows: Vec<usize>, outputs: Arc<Outputs>) -> Staged<'_> {
         let inputs = (0..self.bank.inputs).collect();
         let empty = DMatrix::zeros(0, data.y.len());
         Staged { y: empty, rows: Vec::new(), data, stage: Arc::new(self), outputs, inputs }.at(rows)
@@ -123,7 +123,7 @@ impl<'a> Staged<'a> {
 
 impl Subset<'_> {
     /// Columns that a feature has, beside its own in the form of a fit.
-    fn more(&self, feature: usize) -> usize {
+    pub(super) fn more(&self, feature: usize) -> usize {
         let known = &self.samples.stage.known[feature];
         match self.form {
             Form::Fit => known.ramps.len(),
@@ -207,6 +207,10 @@ impl Features for Subset<'_> {
 
     fn rows(&self, start: usize, count: usize) -> DMatrix<f64> {
         self.expand(&self.samples.rows[start..start + count])
+    }
+
+    fn hats(&self) -> Vec<Hats> {
+        self.parts()
     }
 }
 
