@@ -50,7 +50,7 @@ pub struct Output<'s> {
     /// What was noticed at each input of this sample.
     pub channels: &'s [ChannelFlags],
     /// Half the width of the interval around each output, physical units: the measured output lies within it as often as
-    /// [`Model::coverage`] says. Empty where the model has none.
+    /// [`Facts::coverage`](crate::Facts::coverage) says. Empty where the model has none.
     pub half_widths: &'s [f32],
 }
 

@@ -13,7 +13,7 @@ use crate::model::Model;
 use crate::push::{ChannelFlags, Flags};
 use crate::sample;
 
-/// The state of one stream. The capacities are those of [`Model::capacities`], and can be taken from the file
+/// The state of one stream. The capacities are those of [`Facts::capacities`], and can be taken from the file
 /// at compile time with [`Capacities::of`](crate::Capacities::of).
 ///
 /// `INPUTS` >= p, `HISTORY` >= 3 M p and the filters, `SCRATCH` as the heads need it. RAM: about `4 (HISTORY + SCRATCH) + INPUTS` bytes.

@@ -13,7 +13,7 @@
 //!
 //! [`Model::parse`] proves for every sum that the largest values of its factors cannot overflow it: |x| <= 2^bits, |v| <= 2^15 because they are
 //! limited, so sum |W| 2^bits + |B| < 2^31, and so on up to the outputs. What a limit changes is flagged: an input or a feature as out
-//! of range, a v as [`Flags::overflow`](crate::Flags::overflow). Section by section, averages keep 15 bits behind the unit of their input: see [`stage`].
+//! of range, a v as [`Flags::overflow`](crate::Flags::overflow). Section by section, averages keep 15 bits behind the unit of their input.
 //!
 //! ```
 //! use tha_core::{Capacities, integer};

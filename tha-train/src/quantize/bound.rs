@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! average     what comes in + 1 / (2 alpha) + what alpha's rounding moves          resonator   (b what comes in + 1 + coefficients) / (1 - |p|)
-//! feature     what comes in times its gain + 1/2                                    map         |W' - W| (2^bits (dx + 1/2) / distance + 1)
+//! feature     what comes in times its gain + 1/2                                    map         2^bits times what it moves within dx + 1/2, + |W' - W|
 //! dt_ab    <= (|dB| + sum |dW| 2^bits + sum |W| dx) / 2^s + 1/2
 //! dv'_a    <= sum over b of (|t_ab| dv_b + |v_b| dt_ab + dt_ab dv_b) / 2^z + 1/2    |v| <= 2^15, |t| as the parser bounds it
 //! dy_j     <= sum over the heads of |w| dv + |dw| 2^15
@@ -202,11 +202,23 @@ impl Rows {
             error += match group.distances.as_slice() {
                 [] => own[0].abs() * group.error,
                 distances => {
-                    let slope = |(pair, distance): (&[f64], &f64)| {
-                        let moved = self.one * (group.error + 0.5) / distance.max(1.0);
-                        (pair[1] - pair[0]).abs() * (moved + 1.0)
+                    // The most that the map moves while x moves by its error and a node by a half, over as many cells as that takes; and
+                    // how far it has come in a cell is rounded too.
+                    let (far, jump) = (group.error + 0.5, |k: usize| (own[k + 1] - own[k]).abs());
+                    let from = |start: usize| {
+                        let (mut sum, mut left) = (0.0, far);
+                        for (k, distance) in distances.iter().enumerate().skip(start) {
+                            sum += jump(k) * (far / distance).min(1.0);
+                            left -= if k > start { *distance } else { 0.0 };
+                            if left <= 0.0 {
+                                break;
+                            }
+                        }
+                        sum
                     };
-                    own.windows(2).zip(distances).map(slope).fold(0.0, f64::max)
+                    let most = (0..distances.len()).map(from).fold(0.0, f64::max);
+                    let step = (0..distances.len()).map(jump).fold(0.0, f64::max);
+                    self.one * most + step
                 }
             };
             row += rows;
