@@ -114,12 +114,12 @@ proptest! {
     }
 
     #[test]
-    fn the_device_gives_what_the_file_means(seed in any::<u64>(), filters in any::<bool>()) {
-        let spec = if filters { staged(seed, 2, 2, 2) } else { lags(seed) };
+    fn the_device_gives_what_the_file_means(seed in any::<u64>()) {
+        // Of random maps some are steeper than 16 bits can follow: what filters and maps lose is tested with models of data.
+        let spec = lags(seed);
         let bytes = file(&spec, 13);
         let model = Model::parse(bytes.bytes()).unwrap();
         let meaning = ModelSpec::from_integers(bytes.bytes()).unwrap();
-        prop_assert_eq!(meaning.stage.sections.len(), spec.stage.sections.len());
         prop_assert_eq!((meaning.settled(), meaning.felt(), meaning.range), (spec.settled(), spec.felt(), spec.range));
         let words = common::flash(&meaning);
         let float = tha_core::Model::parse(words.bytes()).unwrap();
@@ -129,17 +129,14 @@ proptest! {
             let u: Vec<f32> = spec.inputs.iter().map(|c| random.random_range(c.low..=c.high)).collect();
             let (a, b) = (push(&model, &mut state, &u), tha_core::push(&float, &mut other, &u));
             let (Some(a), Some(b)) = (a.output(), b.output()) else { continue };
-            // What passes by the range is limited sooner here than in f32.
-            if a.flags.overflow || (spec.range == RangePolicy::Pass && a.flags.any()) {
-                continue;
-            }
+            prop_assert!(!a.flags.any());
             for (j, (a, b)) in a.values().zip(b.y).enumerate() {
-                // Sixteen bits of everything: a few hundredths of what the heads can say at most, where a map is steep.
+                // Sixteen bits of everything: a few thousandths of what the heads can say at most.
                 let most: f32 = model.heads().map(|head| {
                     let own = j.checked_sub(head.outputs().start).and_then(|own| head.weights.get(own));
                     own.map_or(0.0, |weight| f32::from(*weight).abs() * 32768.0)
                 }).sum::<f32>() * model.units()[j].unit;
-                prop_assert!((a - b).abs() < 0.05 * most, "{a} {b} {most}");
+                prop_assert!((a - b).abs() < 0.02 * most, "{a} {b} {most}");
             }
         }
     }
@@ -345,4 +342,36 @@ fn truncations_and_flipped_bits_never_panic() {
         }
     }
     assert!(taken > 1000);
+}
+
+/// Filters, features, maps and the linear part come back from a file as they were, up to the rounding of their numbers.
+#[test]
+fn the_meaning_of_a_file_has_the_same_stage() {
+    for seed in 0..20 {
+        let spec = staged(seed, 2, 2, 2);
+        let meaning = ModelSpec::from_integers(file(&spec, 13).bytes()).unwrap();
+        let (a, b) = (&meaning.stage, &spec.stage);
+        assert_eq!(
+            (meaning.settled(), meaning.felt(), meaning.range),
+            (spec.settled(), spec.felt(), spec.range)
+        );
+        assert_eq!((a.sections.len(), a.linear.len()), (b.sections.len(), b.linear.len()));
+        for (a, b) in a.sections.iter().zip(&b.sections) {
+            assert_eq!(a.source, b.source);
+            match (a.filter, b.filter) {
+                (Filter::Average { alpha: a }, Filter::Average { alpha: b }) => {
+                    assert!((a / b - 1.0).abs() < 1e-5)
+                }
+                (Filter::Resonator(a), Filter::Resonator(b)) => {
+                    for (a, b) in a.pole.iter().chain(&a.outputs).zip(b.pole.iter().chain(&b.outputs)) {
+                        assert!((a - b).abs() < 1e-5 * b.abs().max(1.0), "{a} {b}");
+                    }
+                }
+                filters => panic!("{filters:?}"),
+            }
+        }
+        for (a, b) in a.features.iter().zip(&b.features) {
+            assert_eq!((a.plus, a.minus, a.nodes.len()), (b.plus, b.minus, b.nodes.len()));
+        }
+    }
 }
