@@ -70,7 +70,6 @@ fn what_cannot_be_made_integers_is_said_in_a_line() {
             "'u9', which the model does not have",
         ),
         ("quantize d/truth.tha d/train.csv --out n.tha --counts u1=0:-1", "expected INPUT=ZERO:STEP"),
-        ("quantize d/truth.tha d/train.csv --out m16.tha", "--force"),
         ("quantize d/train.csv d/train.csv --out n.tha", "not a .tha model"),
     ] {
         let output = bench.run(line);

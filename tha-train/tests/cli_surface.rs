@@ -61,6 +61,7 @@ fn every_command_prints_one_json_object() {
         ("analyze", "analyze --full full.tha --ensemble two.tha data/train.csv"),
         ("inspect", "inspect full.tha"),
         ("export", "export full.tha --to c --out c"),
+        ("quantize", "quantize full.tha data/train.csv --out full16.tha"),
         ("completions", "completions zsh"),
         ("man", "man"),
         ("man", "man --out pages"),

@@ -19,7 +19,7 @@ use tha_train::{QuantizeParams, Quantized, quantize};
 /// the training range beyond it; --counts says it where the device has a converter of its own.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  tha-train quantize model.tha data/train.csv --out model16.tha\n  \
-                  tha-train quantize model.tha data/train.csv --out model16.tha --counts pressure=-1.25:0.000305")]
+                  tha-train quantize model.tha train.csv --out m16.tha --counts p=-1.25:0.000305")]
 pub(super) struct Args {
     /// Model file.
     #[arg(value_name = "MODEL")]
