@@ -4,7 +4,7 @@ use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
 use std::ops::Deref;
 use std::path::Path;
-use tha_core::build::ModelSpec;
+use tha_core::build::{AlignedBytes, ModelSpec};
 use tha_core::{Capacities, Facts, Model, ParseError, Shape, integer};
 use tha_train::host::refusal;
 use tha_train::model::ModelError;
@@ -65,10 +65,7 @@ impl<'m> Deref for DeviceModel<'m> {
 
 /// A model file that has been checked.
 #[derive(Clone, Debug)]
-pub struct ModelFile {
-    words: Vec<u32>,
-    length: usize,
-}
+pub struct ModelFile(AlignedBytes);
 
 impl ModelFile {
     /// Reads and checks a file.
@@ -87,9 +84,7 @@ impl ModelFile {
     /// # Errors
     /// What the decoder found.
     pub fn new(bytes: &[u8]) -> Result<Self, ParseError> {
-        let mut words = vec![0u32; bytes.len().div_ceil(4)];
-        bytemuck::cast_slice_mut::<u32, u8>(&mut words)[..bytes.len()].copy_from_slice(bytes);
-        let file = Self { words, length: bytes.len() };
+        let file = Self(AlignedBytes::new(bytes));
         DeviceModel::parse(file.bytes())?;
         Ok(file)
     }
@@ -97,7 +92,7 @@ impl ModelFile {
     /// The bytes, at a multiple of four.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        &bytemuck::cast_slice(&self.words)[..self.length]
+        &self.0
     }
 
     /// The model as the device sees it.

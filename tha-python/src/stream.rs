@@ -5,15 +5,16 @@ use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat};
 use self_cell::self_cell;
+use tha_core::build::AlignedBytes;
 use tha_core::{ChannelFlags, Flags, Model, State, Step, push};
 
 /// Room for every model that a microcontroller could hold.
 type Room = State<1024, { 1 << 16 }, { 1 << 15 }>;
 
 self_cell!(
-    /// The bytes of a file, in words because the weights in it are, and the model that borrows them.
+    /// The bytes of a file, and the model that borrows them.
     struct File {
-        owner: (Vec<u32>, usize),
+        owner: AlignedBytes,
         #[covariant]
         dependent: Model,
     }
@@ -34,12 +35,7 @@ pub struct Stream {
 impl Stream {
     /// Switches the device on.
     pub fn new(bytes: &[u8]) -> PyResult<Self> {
-        let mut words = vec![0u32; bytes.len().div_ceil(4)];
-        bytemuck::cast_slice_mut::<u32, u8>(&mut words)[..bytes.len()].copy_from_slice(bytes);
-        let file = File::try_new((words, bytes.len()), |(words, length)| {
-            Model::parse(&bytemuck::cast_slice(words)[..*length])
-        });
-        let file = file.map_err(refusal)?;
+        let file = File::try_new(AlignedBytes::new(bytes), |bytes| Model::parse(bytes)).map_err(refusal)?;
         let state = Box::new(Room::new(file.borrow_dependent()).map_err(refusal)?);
         let remaining = file.borrow_dependent().settled().saturating_sub(1);
         Ok(Self { file, state, sample: Vec::new(), remaining, flags: Flags::default(), channels: Vec::new() })

@@ -7,6 +7,7 @@
 //!
 //! The round trip is exact: `from_bytes(to_bytes(spec)) == spec`.
 
+mod aligned;
 mod error;
 mod interval;
 mod read;
@@ -17,6 +18,7 @@ mod write;
 use alloc::{string::String, vec, vec::Vec};
 use core::ops::Range;
 
+pub use aligned::AlignedBytes;
 pub use error::BuildError;
 pub use interval::Interval;
 pub use stage::{Feature, Filter, Resonator, Section, Signal, Source, Stage};

@@ -2,11 +2,11 @@
 
 mod integer;
 
-use alloc::{string::ToString, vec, vec::Vec};
+use alloc::{string::ToString, vec::Vec};
 
 use super::{
-    Core, Feature, Filter, Head, InputChannel, Interval, ModelSpec, OutputChannel, Provenance, Resonator,
-    Section, Signal, Source, Stage,
+    AlignedBytes, Core, Feature, Filter, Head, InputChannel, Interval, ModelSpec, OutputChannel, Provenance,
+    Resonator, Section, Signal, Source, Stage,
 };
 use crate::error::ParseError;
 use crate::facts::{Facts, OutputScaling};
@@ -20,11 +20,10 @@ impl ModelSpec {
     /// # Errors
     /// [`ParseError`] as from [`Model::parse`], and for names and provenance that the device does not look at.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ParseError> {
-        parse_copy(bytes, |bytes| {
-            let model = Model::parse(bytes)?;
-            model.check_about()?;
-            Ok(Self::from_model(&model))
-        })
+        let bytes = AlignedBytes::new(bytes);
+        let model = Model::parse(&bytes)?;
+        model.check_about()?;
+        Ok(Self::from_model(&model))
     }
 
     /// The owned copy of a parsed model.
@@ -152,16 +151,4 @@ impl Head {
             cores: cores.collect(),
         }
     }
-}
-
-/// A copy of `bytes` at an aligned address.
-pub(super) fn parse_copy<T>(
-    bytes: &[u8],
-    parse: impl FnOnce(&[u8]) -> Result<T, ParseError>,
-) -> Result<T, ParseError> {
-    let mut words = vec![0u32; bytes.len().div_ceil(4)];
-    let aligned: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
-    let aligned = aligned.get_mut(..bytes.len()).unwrap_or_default();
-    aligned.copy_from_slice(bytes);
-    parse(aligned)
 }

@@ -5,8 +5,7 @@ mod stage;
 
 use alloc::{string::String, vec, vec::Vec};
 
-use super::read::parse_copy;
-use super::{BuildError, Head, Interval, ModelSpec, OutputChannel};
+use super::{AlignedBytes, BuildError, Head, Interval, ModelSpec, OutputChannel};
 use crate::description::{About, Description};
 use crate::error::ParseError;
 use crate::facts::Shape;
@@ -67,7 +66,7 @@ impl ModelSpec {
         };
         let capacities = needs.capacities(&shape, &tables, Layout::Two).ok_or_else(overflow)?;
         let bytes = self.assemble(&description, &block, &capacities)?;
-        parse_copy(&bytes, |bytes| Model::parse(bytes).map(|_| ())).map_err(BuildError::Refused)?;
+        Model::parse(&AlignedBytes::new(&bytes)).map_err(BuildError::Refused)?;
         Ok(bytes)
     }
 

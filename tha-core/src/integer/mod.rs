@@ -52,6 +52,8 @@ pub use state::State;
 
 /// The largest that an input may be in front of filters; a vector of a head may also be one less than its negative.
 pub const LIMIT: i32 = i16::MAX as i32;
+/// The largest size of a vector of a head, and of what is beyond the range of a feature.
+pub const VECTOR: u32 = 1 << 15;
 /// Bits behind the unit of an input that a filter keeps.
 pub const FRACTION: u32 = 15;
 /// Bits behind the point of the coefficient of an average.

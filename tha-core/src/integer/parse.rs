@@ -5,7 +5,7 @@ use super::head::{Head, Heads, cast, shorts};
 use super::kernel::halves;
 use super::model::{InputCounts, Unit};
 use super::stage::{FeatureRecord, Node, Run, Stage};
-use super::{ALPHA, LIMIT};
+use super::{ALPHA, LIMIT, VECTOR};
 use crate::description::Description;
 use crate::error::ParseError;
 use crate::facts::Shape;
@@ -13,8 +13,6 @@ use crate::format::Capacities;
 use crate::head::count_sums;
 use crate::parse::{Cursor, increasing};
 
-/// The largest size of a vector, and of what is beyond the range.
-const VECTOR: u64 = 1 << 15;
 /// The first size that a sum must not reach.
 const TOO_LARGE: u64 = 1 << 31;
 
@@ -303,7 +301,7 @@ fn check_sums(head: &Head<'_>, stage: &Stage<'_>, bits: u32) -> Result<(), usize
                     return Err(sum);
                 }
                 // Shifts round down: a negative sum may come to one more.
-                row += ((most >> shifts.sum) + 1) * VECTOR;
+                row += ((most >> shifts.sum) + 1) * u64::from(VECTOR);
                 sum += 1;
             }
             if k + 1 < degree && row >= TOO_LARGE {
@@ -350,12 +348,12 @@ pub(super) fn check_sum_of_heads(
             let own = output.checked_sub(head.first).and_then(|own| head.weights.get(own));
             own.map_or(0, |weight| u64::from(weight.unsigned_abs()))
         };
-        let mut most = heads.clone().map(weight).sum::<u64>() * VECTOR;
+        let mut most = heads.clone().map(weight).sum::<u64>() * u64::from(VECTOR);
         if let Some(&shift) = stage.linear_shifts.get(output) {
             let features = stage.features.len();
             let own = stage.linear.iter().skip(output * features).take(features);
             let sum: u64 = own.map(|value| u64::from(value.unsigned_abs())).sum();
-            let beyond = sum * VECTOR + (1 << shift.min(30)) / 2;
+            let beyond = sum * u64::from(VECTOR) + (1 << shift.min(30)) / 2;
             if shift > 30 || beyond >= TOO_LARGE {
                 return Err(ParseError::Overflow { head: shape.heads, sum: output });
             }

@@ -7,6 +7,7 @@
 
 use crate::model_file::{DeviceModel, ModelFile};
 use crate::stream::{Device, Status};
+use tha_core::build::AlignedBytes;
 
 /// Samples between two checks of the model in flash.
 pub const SCRUB_EVERY: usize = 64;
@@ -109,12 +110,7 @@ impl<'m> Driver<'m> {
     }
 
     fn flash_is_damaged(&self) -> bool {
-        self.flash.as_ref().is_some_and(|flash| {
-            let mut aligned = vec![0u32; flash.len().div_ceil(4)];
-            let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut aligned);
-            bytes[..flash.len()].copy_from_slice(flash);
-            DeviceModel::parse(&bytes[..flash.len()]).is_err()
-        })
+        self.flash.as_ref().is_some_and(|flash| DeviceModel::parse(&AlignedBytes::new(flash)).is_err())
     }
 
     fn replace_stuck(&mut self, sample: &mut [f32]) -> bool {

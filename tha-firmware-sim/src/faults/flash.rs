@@ -8,16 +8,12 @@ use crate::stream::{Device, Stream};
 use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
 use tha_core::Swap;
-use tha_core::build::{Core, ModelSpec};
+use tha_core::build::{AlignedBytes, Core, ModelSpec};
 
 impl Bench<'_> {
     /// One to three bits flipped anywhere in the file: the device must refuse to start.
     pub(super) fn flash_at_start(&self, random: &mut ChaCha8Rng) -> Trial {
-        let flipped = self.flip(random);
-        let mut aligned = vec![0u32; flipped.len().div_ceil(4)];
-        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut aligned);
-        bytes[..flipped.len()].copy_from_slice(&flipped);
-        match DeviceModel::parse(&bytes[..flipped.len()]) {
+        match DeviceModel::parse(&AlignedBytes::new(&self.flip(random))) {
             Ok(_) => Trial { silent: true, ..Trial::default() },
             Err(error) => {
                 // Numbers differ from file to file, the finding does not.

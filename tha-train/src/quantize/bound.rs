@@ -10,15 +10,14 @@
 //! dy_j     <= sum over the heads of |w| dv + |dw| 2^15
 //! ```
 
-use tha_core::build::{Core, Filter, Head, ModelSpec, Signal, Source, Units};
-use tha_core::integer::{FRACTION, Model};
+use tha_core::build::{Feature, Filter, Head, ModelSpec, Signal, Source, Units};
+use tha_core::integer::{FRACTION, FeatureRecord, InputCounts, Model, VECTOR as LARGEST};
 
-/// The largest size of a vector.
-const VECTOR: f64 = 32_768.0;
+const VECTOR: f64 = LARGEST as f64;
 
 /// Bounds for all outputs, physical units.
 pub fn bounds(spec: &ModelSpec, model: &Model<'_>, units: &Units) -> Vec<f64> {
-    let features = Errors::new(spec, model, units);
+    let features = Errors::new(spec, model);
     let mut total = vec![0.0; spec.outputs.len()];
     for ((head, integers), gauges) in spec.heads.iter().zip(model.heads()).zip(&units.heads) {
         let rows = features.rows(spec, head, units);
@@ -32,9 +31,12 @@ pub fn bounds(spec: &ModelSpec, model: &Model<'_>, units: &Units) -> Vec<f64> {
                     let product = next.map_or(1.0, |next| f64::from(1u32 << shifts.product) / next[b]);
                     let factor = gauges[k][a] * product * f64::from(1u32 << shifts.sum);
                     let (constant, coefficients) = integers.sum(k, a, b).expect("the same shape");
-                    let (sum, size) = rows.sum(core, a, b, factor, constant, shifts.sum, coefficients);
-                    let (dt, t) =
-                        (sum / f64::from(1u32 << shifts.sum) + 0.5, size / f64::from(1u32 << shifts.sum));
+                    let exact = |i: usize| f64::from(core.data[(a * core.q + i) * core.right + b]) * factor;
+                    // Without the half that rounds.
+                    let constant = f64::from(constant) - f64::from((1u32 << shifts.sum) >> 1);
+                    let (sum, size) = rows.sum(exact, constant, coefficients);
+                    let one = f64::from(1u32 << shifts.sum);
+                    let (dt, t) = (sum / one + 0.5, size / one);
                     error += right.as_ref().map_or(dt, |dv| t * dv[b] + VECTOR * dt + dt * dv[b]);
                 }
                 match right {
@@ -76,8 +78,8 @@ struct Errors {
 }
 
 impl Errors {
-    fn new(spec: &ModelSpec, model: &Model<'_>, units: &Units) -> Self {
-        let input = |input: &tha_core::integer::InputCounts| {
+    fn new(spec: &ModelSpec, model: &Model<'_>) -> Self {
+        let input = |input: &InputCounts| {
             // Counts that are the physical units come without rounding.
             let count = if input.zero == 0.0 && input.rate == 1.0 { 0.0 } else { 0.51 };
             let unit = f64::from(1u32 << input.shift);
@@ -91,12 +93,11 @@ impl Errors {
             Signal::Lag { input, .. } => inputs[input] * fraction,
             Signal::Section { section, .. } => sections[section],
         };
-        let feature = |(feature, record): (&tha_core::build::Feature, &tha_core::integer::FeatureRecord)| {
+        let feature = |(feature, record): (&Feature, &FeatureRecord)| {
             let both = signal(feature.plus) + feature.minus.map_or(0.0, signal);
             both * f64::from(record.gain) / (1u64 << record.shift) as f64 + 0.5
         };
         let features = spec.stage.features.iter().zip(records).map(feature).collect();
-        let _ = units;
         Self { inputs, features }
     }
 
@@ -175,21 +176,14 @@ struct Rows {
 }
 
 impl Rows {
-    /// The error and the size of the sum (a, b) of a core, with `factor` of its units to one.
-    #[allow(clippy::too_many_arguments, reason = "a sum as it was and as it is")]
+    /// The error and the size of a sum, given its coefficients as they should be and its constant and coefficients as they are.
     fn sum(
         &self,
-        core: &Core,
-        a: usize,
-        b: usize,
-        factor: f64,
-        constant: i32,
-        shift: u16,
+        exact: impl Fn(usize) -> f64,
+        constant: f64,
         mut coefficients: impl Iterator<Item = i16>,
     ) -> (f64, f64) {
-        let exact = |i: usize| f64::from(core.data[(a * core.q + i) * core.right + b]) * factor;
-        let half = if shift == 0 { 0.0 } else { f64::from(1u32 << shift) / 2.0 };
-        let mut error = (f64::from(constant) - half - exact(0)).abs();
+        let mut error = (constant - exact(0)).abs();
         let mut size = exact(0).abs();
         let mut row = 1;
         for group in &self.groups {

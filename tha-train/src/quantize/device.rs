@@ -3,7 +3,7 @@
 use crate::data::Dataset;
 use nalgebra::DMatrix;
 use tha_core::ParseError;
-use tha_core::build::ModelSpec;
+use tha_core::build::AlignedBytes;
 use tha_core::integer::{Model, State, Step, push};
 
 /// Room for every model that a microcontroller could hold.
@@ -11,10 +11,7 @@ type Room = State<4096, { 1 << 16 }, { 1 << 16 }>;
 
 /// A `.tha` file of integers that has been checked, at an aligned address.
 #[derive(Clone, Debug)]
-pub struct Integers {
-    words: Vec<u32>,
-    length: usize,
-}
+pub struct Integers(AlignedBytes);
 
 /// The outputs of a device, N x l, and the rows of them whose vectors were limited to 16 bits.
 #[derive(Clone, Debug)]
@@ -31,9 +28,7 @@ impl Integers {
     /// # Errors
     /// What the decoder found.
     pub fn new(bytes: &[u8]) -> Result<Self, ParseError> {
-        let mut words = vec![0u32; bytes.len().div_ceil(4)];
-        bytemuck::cast_slice_mut::<u32, u8>(&mut words)[..bytes.len()].copy_from_slice(bytes);
-        let file = Self { words, length: bytes.len() };
+        let file = Self(AlignedBytes::new(bytes));
         // Far larger than any microcontroller.
         let mut room = Box::new(Room::empty());
         room.init(&Model::parse(file.bytes())?).map_err(|_| ParseError::SizeOverflow)?;
@@ -42,7 +37,7 @@ impl Integers {
 
     /// The bytes of the file, at a multiple of four.
     pub fn bytes(&self) -> &[u8] {
-        &bytemuck::cast_slice(&self.words)[..self.length]
+        &self.0
     }
 
     /// The model as the device sees it.
@@ -51,14 +46,6 @@ impl Integers {
     /// Never: the bytes were checked when they came.
     pub fn model(&self) -> Model<'_> {
         Model::parse(self.bytes()).expect("checked by Integers::new")
-    }
-
-    /// The model that it would be without rounding.
-    ///
-    /// # Errors
-    /// Names that are not text.
-    pub fn meaning(&self) -> Result<ModelSpec, ParseError> {
-        ModelSpec::from_integers(self.bytes())
     }
 
     /// The outputs at some rows, which must increase and have settled, as the device gives them.

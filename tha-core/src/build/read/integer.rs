@@ -2,8 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::parse_copy;
-use crate::build::{Core, Head, ModelSpec, Stage};
+use crate::build::{AlignedBytes, Core, Head, ModelSpec, Stage};
 use crate::error::ParseError;
 use crate::integer::{ALPHA, FRACTION, FeatureRecord, InputCounts, Model, Run};
 use crate::model::InputScaling;
@@ -16,11 +15,10 @@ impl ModelSpec {
     /// # Errors
     /// [`ParseError`] as from [`integer::Model::parse`](crate::integer::Model::parse), and for names and provenance that the device does not look at.
     pub fn from_integers(bytes: &[u8]) -> Result<Self, ParseError> {
-        parse_copy(bytes, |bytes| {
-            let model = Model::parse(bytes)?;
-            model.check_about()?;
-            Ok(Self::meaning(&model))
-        })
+        let bytes = AlignedBytes::new(bytes);
+        let model = Model::parse(&bytes)?;
+        model.check_about()?;
+        Ok(Self::meaning(&model))
     }
 
     /// The same for a parsed model.

@@ -3,6 +3,7 @@
 
 use crate::commands::error::CliError;
 use serde::Serialize;
+use tha_core::build::AlignedBytes;
 use tha_core::{State, push};
 use tha_train::bound::ErrorBound;
 use tha_train::data::Dataset;
@@ -35,11 +36,8 @@ impl Streamed {
 /// Pushes one record through tha-core.
 pub(super) fn stream(model: &Model, data: &Dataset) -> Result<Streamed, CliError> {
     let refuse = |error: &dyn std::fmt::Display| CliError::Usage(format!("the stream failed: {error}"));
-    let bytes = model.to_bytes()?;
-    let mut words = vec![0u32; bytes.len().div_ceil(4)];
-    bytemuck::cast_slice_mut::<u32, u8>(&mut words)[..bytes.len()].copy_from_slice(&bytes);
-    let core = tha_core::Model::parse(&bytemuck::cast_slice(&words)[..bytes.len()])
-        .map_err(|error| refuse(&error))?;
+    let bytes = AlignedBytes::new(&model.to_bytes()?);
+    let core = tha_core::Model::parse(&bytes).map_err(|error| refuse(&error))?;
     let mut state = Box::new(Room::new(&core).map_err(|error| refuse(&error))?);
 
     let spec = model.spec();
