@@ -231,7 +231,7 @@ fn c_gives_the_bits_of_tha_core() {
 /// `generated/engine16.rs` is what the export writes: it is compiled into this test. THA_BLESS=1 writes it anew.
 #[test]
 fn rust_compiles_and_takes_counts() {
-    let bytes = Aligned(*include_bytes!("../../tha-core/tests/golden/integer.tha"));
+    let bytes = Aligned(*include_bytes!("../../tha-core/tests/golden/format4.tha"));
     let spec = ModelSpec::from_integers(&bytes.0).unwrap();
     let written = export::rust("engine16", &spec, &bytes.0).text;
     if std::env::var_os("THA_BLESS").is_some() {

@@ -1,7 +1,7 @@
 //! The ensemble: every head gathers its features, contracts its cores ([`kernel`]) and adds its weighted share to the outputs.
 
-use super::head::Heads;
-use super::kernel::{self, Features};
+use super::head::{Chosen, Heads};
+use super::kernel::{self, Features, X};
 use super::stage::Stage;
 
 /// What the heads see of the newest sample, and where they work.
@@ -14,7 +14,7 @@ pub(super) struct Work<'w, 'a> {
     pub x: &'w [i16],
     pub cells: &'w [u16],
     /// Room for the features, the rows of the mapped ones and the sums of a head.
-    pub gathered: &'w mut [i32],
+    pub gathered: &'w mut [X],
     pub rows: &'w mut [u16],
     pub acc: &'w mut [i32],
     /// The unit of the features.
@@ -28,9 +28,10 @@ pub(super) fn add(heads: Heads<'_>, work: Work<'_, '_>, y: &mut [i32]) -> bool {
     let mut changed = false;
     for head in heads {
         let Some(acc) = acc.get_mut(..head.constants.len()) else { break };
-        let used = match head.features {
-            [] => gather(window, inputs, head.inputs, gathered),
-            features => pick(x, features, gathered),
+        let used = if head.features.is_empty() {
+            gather(window, inputs, head.inputs, gathered)
+        } else {
+            pick(x, head.features, gathered)
         };
         let (mut plain, mut own_rows) = (used, &[][..]);
         if !cells.is_empty() {
@@ -54,16 +55,16 @@ pub(super) fn add(heads: Heads<'_>, work: Work<'_, '_>, y: &mut [i32]) -> bool {
 
 /// Those of the features that a head uses; comes back how many.
 #[inline(never)]
-fn pick(x: &[i16], features: &[u16], gathered: &mut [i32]) -> usize {
-    for (place, &feature) in gathered.iter_mut().zip(features) {
-        *place = x.get(usize::from(feature)).map_or(0, |&x| x.into());
+fn pick(x: &[i16], features: Chosen<'_>, gathered: &mut [X]) -> usize {
+    for (place, feature) in gathered.iter_mut().zip(features.iter()) {
+        *place = x.get(feature).map_or(0, |&x| x.into());
     }
     features.len()
 }
 
 /// The features of a head of lags: its inputs at every lag, newest first; comes back how many.
 #[inline]
-fn gather(window: &[i16], p: usize, inputs: &[u16], room: &mut [i32]) -> usize {
+fn gather(window: &[i16], p: usize, inputs: &[u16], room: &mut [X]) -> usize {
     // Small heads have loops of their own, in which the indices are checked once and stay in registers.
     match *inputs {
         [a] => gather_few(window, p, [a], room),
@@ -75,7 +76,7 @@ fn gather(window: &[i16], p: usize, inputs: &[u16], room: &mut [i32]) -> usize {
 }
 
 #[inline(never)]
-fn gather_many(window: &[i16], p: usize, inputs: &[u16], room: &mut [i32]) -> usize {
+fn gather_many(window: &[i16], p: usize, inputs: &[u16], room: &mut [X]) -> usize {
     let (mut places, mut rest, mut used) = (room.iter_mut(), window, 0);
     while let Some((lag, later)) = rest.split_at_checked(p.max(1)) {
         for (&input, place) in inputs.iter().zip(&mut places) {
@@ -87,7 +88,7 @@ fn gather_many(window: &[i16], p: usize, inputs: &[u16], room: &mut [i32]) -> us
 }
 
 #[inline]
-fn gather_few<const K: usize>(window: &[i16], p: usize, inputs: [u16; K], room: &mut [i32]) -> usize {
+fn gather_few<const K: usize>(window: &[i16], p: usize, inputs: [u16; K], room: &mut [X]) -> usize {
     if inputs.iter().any(|&input| usize::from(input) >= p) {
         return 0;
     }
@@ -104,12 +105,14 @@ fn gather_few<const K: usize>(window: &[i16], p: usize, inputs: [u16; K], room: 
 
 /// For the mapped ones of the features of a head the row of the lower node of their cell; comes back how many are plain.
 #[inline(never)]
-fn cut(stage: &Stage<'_>, features: &[u16], cells: &[u16], rows: &mut [u16]) -> usize {
-    let first_mapped = stage.plain();
-    let plain = features.partition_point(|&feature| usize::from(feature) < first_mapped);
-    let (mut first, mut places) = (plain as u16, rows.iter_mut());
-    for &feature in features.iter().skip(plain) {
-        let map = usize::from(feature).wrapping_sub(first_mapped);
+fn cut(stage: &Stage<'_>, features: Chosen<'_>, cells: &[u16], rows: &mut [u16]) -> usize {
+    let (first_mapped, mut plain) = (stage.plain(), 0);
+    let (mut first, mut places) = (0u16, rows.iter_mut());
+    for feature in features.iter() {
+        let Some(map) = feature.checked_sub(first_mapped) else {
+            (plain, first) = (plain + 1, first.wrapping_add(1));
+            continue;
+        };
         let (Some(place), Some(cell), Some(&count)) = (places.next(), cells.get(map), stage.counts.get(map))
         else {
             break;

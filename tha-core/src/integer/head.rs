@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::kernel::{Word, halves};
+use super::kernel::Word;
 use crate::head::count_sums;
 
 /// How far the results of a core are shifted to the right.
@@ -21,6 +21,51 @@ pub struct Shifts {
 #[derive(Clone, Debug)]
 pub struct Heads<'a> {
     pub(super) rest: &'a [u32],
+    /// Features of the model.
+    pub(super) features: usize,
+}
+
+/// Some of the features of a model, a bit for each.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Chosen<'a> {
+    bits: &'a [u32],
+    len: usize,
+}
+
+impl<'a> Chosen<'a> {
+    /// As it stands in the block. `None` where the bits are not so many, or of features that are not there.
+    #[inline]
+    pub(super) fn new(bits: &'a [u32], len: usize, features: usize) -> Option<Self> {
+        let sound = bits.iter().map(|word| word.count_ones() as usize).sum::<usize>() == len
+            && bits.last().is_none_or(|last| features % 32 == 0 || last >> (features % 32) == 0);
+        sound.then_some(Self { bits, len })
+    }
+
+    /// How many.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Which, increasing.
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = usize> + Clone + use<'a> {
+        let of = |(k, &word): (usize, &u32)| {
+            let mut left = word;
+            core::iter::from_fn(move || {
+                let bit = left.trailing_zeros() as usize;
+                left &= left.wrapping_sub(1);
+                (bit < 32).then_some(32 * k + bit)
+            })
+        };
+        self.bits.iter().enumerate().flat_map(of)
+    }
 }
 
 /// One network of integers.
@@ -28,15 +73,15 @@ pub struct Heads<'a> {
 pub struct Head<'a> {
     /// The inputs it sees.
     pub inputs: &'a [u16],
-    /// The features it uses; empty where they are the lags of its inputs.
-    pub features: &'a [u16],
+    /// The features it uses; none where they are the lags of its inputs.
+    pub features: Chosen<'a>,
     /// Its weight in each of the outputs it serves.
     pub weights: &'a [i16],
     /// r_0, ..., r_d.
     pub ranks: &'a [u32],
     /// Of the cores V1, ..., Vd.
     pub shifts: &'a [Shifts],
-    /// The constants of the sums, one more where their number is odd.
+    /// The constants of the sums.
     pub constants: &'a [i32],
     /// Coefficients of a sum, without its constant.
     pub rows: usize,
@@ -53,18 +98,18 @@ impl<'a> Iterator for Heads<'a> {
             self.rest.split_first_chunk()?;
         let (inputs, outputs, features) = (inputs as usize, outputs as usize, features as usize);
         let (degree, rows) = (degree as usize, rows as usize);
-        let even = (sums as usize).wrapping_add(1) & !1;
+        let sums = sums as usize;
         let (ranks, rest) = rest.split_at_checked(degree.wrapping_add(1))?;
         let (shifts, rest) = rest.split_at_checked(degree)?;
         let (inputs, rest) = shorts(rest, inputs)?;
         let (weights, rest) = shorts(rest, outputs)?;
-        let (features, rest) = shorts(rest, features)?;
-        let (constants, rest) = rest.split_at_checked(even)?;
-        let (cores, rest) = rest.split_at_checked((even / 2).wrapping_mul(rows))?;
+        let (bits, rest) = rest.split_at_checked(self.features.div_ceil(32))?;
+        let (constants, rest) = rest.split_at_checked(sums)?;
+        let (cores, rest) = rest.split_at_checked(sums.wrapping_mul(rows).div_ceil(2))?;
         self.rest = rest;
         Some(Head {
             inputs,
-            features,
+            features: Chosen { bits, len: features },
             weights,
             ranks,
             shifts: cast(shifts),
@@ -87,11 +132,21 @@ impl Head<'_> {
     pub fn sum(&self, k: usize, a: usize, b: usize) -> Option<(i32, impl Iterator<Item = i16>)> {
         let right = *self.ranks.get(k + 1)? as usize;
         let sum = count_sums(self.ranks.get(k + 1..)?)? + a * right + b;
-        let words = self.cores.get(sum / 2 * self.rows..)?.get(..self.rows)?;
-        let own = move |word: &Word| {
-            if sum.is_multiple_of(2) { halves(word)[0] as i16 } else { halves(word)[1] as i16 }
-        };
-        Some((*self.constants.get(sum)?, words.iter().map(own)))
+        Some((*self.constants.get(sum)?, self.coefficients(sum)?))
+    }
+
+    /// The coefficients of a sum, by its number.
+    #[inline]
+    pub(super) fn coefficients(&self, sum: usize) -> Option<impl Iterator<Item = i16>> {
+        // The first sum of its block, and how many stand side by side there.
+        let (mut first, mut side) = (sum & !3, 4);
+        match self.constants.len().checked_sub(first)? {
+            4.. => {}
+            2.. if sum & 3 < 2 => side = 2,
+            _ => (first, side) = (sum, 1),
+        }
+        let own = cast::<Word, i16>(self.cores).get(first.wrapping_mul(self.rows)..)?;
+        Some(own.get(sum - first..)?.iter().step_by(side).take(self.rows).copied())
     }
 }
 

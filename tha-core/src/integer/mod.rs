@@ -18,7 +18,7 @@
 //! ```
 //! use tha_core::{Capacities, integer};
 //!
-//! const MODEL: &[u8] = tha_core::include_model!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/integer.tha"));
+//! const MODEL: &[u8] = tha_core::include_model!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/format4.tha"));
 //! const NEEDS: Capacities = Capacities::of(MODEL);
 //! type MyState = integer::State<{ NEEDS.inputs }, { NEEDS.history }, { NEEDS.scratch }>;
 //!
@@ -56,6 +56,8 @@ pub const LIMIT: i32 = i16::MAX as i32;
 pub const VECTOR: u32 = 1 << 15;
 /// Bits behind the unit of an input that a filter keeps.
 pub const FRACTION: u32 = 15;
+/// Bits that a mapped feature has behind those of x: maps may have nodes much closer to each other than their range is wide.
+pub const FINE: u32 = 8;
 /// Bits behind the point of the coefficient of an average.
 pub const ALPHA: u32 = 30;
 

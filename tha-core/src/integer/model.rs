@@ -98,7 +98,7 @@ impl<'a> Model<'a> {
         let stage = parse::stage(&mut block, &description, &shape, bits)?;
         let heads = block.rest();
         let needs = parse::heads(&mut block, &mut shape, &stage, bits)?;
-        parse::check_sum_of_heads(Heads { rest: heads }, &shape, &stage)?;
+        parse::check_sum_of_heads(Heads { rest: heads, features: stage.features.len() }, &shape, &stage)?;
         let computed = needs.capacities(&shape, &stage).ok_or(ParseError::SizeOverflow)?;
         if computed != parts.capacities {
             return Err(ParseError::Capacities { computed });
@@ -167,7 +167,7 @@ impl<'a> Model<'a> {
     /// The heads, in the order of the file.
     #[must_use]
     pub fn heads(&self) -> Heads<'a> {
-        Heads { rest: self.heads }
+        Heads { rest: self.heads, features: self.stage.features.len() }
     }
 
     /// Multiply-accumulates of the heads per sample, counted as in [`Model::macs`](crate::Model::macs).
@@ -176,8 +176,7 @@ impl<'a> Model<'a> {
         let rows = |head: &Head<'_>| match head.features.len() {
             0 => 1 + head.rows,
             used => {
-                let mapped =
-                    head.features.iter().filter(|&&feature| usize::from(feature) >= self.stage.plain());
+                let mapped = head.features.iter().filter(|&feature| feature >= self.stage.plain());
                 1 + used + mapped.count()
             }
         };

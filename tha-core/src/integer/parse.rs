@@ -1,8 +1,7 @@
 //! The checks of an integer model, with the proof that no sum can overflow: all of them made once, by [`Model::parse`](super::Model::parse).
 //! `inline`, so that it is compiled with the firmware and its optimisation level, for size.
 
-use super::head::{Head, Heads, cast, shorts};
-use super::kernel::halves;
+use super::head::{Chosen, Head, Heads, cast, shorts};
 use super::model::{InputCounts, Unit};
 use super::stage::{FeatureRecord, Node, Run, Stage};
 use super::{ALPHA, LIMIT, VECTOR};
@@ -23,7 +22,7 @@ pub(crate) struct Needs {
     pub gather: usize,
     /// Mapped features of the head that has most.
     pub mapped: usize,
-    /// Sums of the largest head, an even number.
+    /// Sums of the largest head.
     pub sums: usize,
 }
 
@@ -97,22 +96,25 @@ pub(super) fn stage<'a>(
         let sum = values.and_then(|values| values.checked_add(stage.signals));
         stage.signals = sum.filter(|&sum| sum < 1 << 28).ok_or(ParseError::SizeOverflow)?;
     }
-    stage.features = block.table::<FeatureRecord, 3>(features)?;
+    // Five numbers of 16 bits each.
+    let own = block.take(5usize.checked_mul(features).ok_or(ParseError::SizeOverflow)?.div_ceil(2))?;
+    stage.features = cast(shorts::<u16>(own, 5 * features).map_or(&[], |(own, _)| own));
     for (feature, record) in stage.features.iter().enumerate() {
-        let FeatureRecord { plus, minus, gain, shift, low, high } = *record;
+        let FeatureRecord { plus, minus, low, high, .. } = *record;
         let input = stage.input_of(plus.into(), window, shape.inputs);
         let one_input =
             minus == FeatureRecord::NONE || stage.input_of(minus.into(), window, shape.inputs) == input;
         let most = if feature < features - mapped { 1 << bits } else { LIMIT };
         let inside = low <= high && i32::from(low) >= -most && i32::from(high) <= most;
-        if input.is_none() || !one_input || !inside || gain <= 0 || shift > 47 {
+        if input.is_none() || !one_input || !inside || record.gain() == 0 || record.shift() > 47 {
             return Err(ParseError::Feature { feature });
         }
     }
     stage.counts = block.take(mapped)?;
     let mut nodes = 0usize;
     for &count in stage.counts {
-        nodes = nodes.checked_add(count as usize).ok_or(ParseError::SizeOverflow)?;
+        let sum = nodes.checked_add(count as usize);
+        nodes = sum.filter(|&sum| sum < 1 << 28).ok_or(ParseError::SizeOverflow)?;
     }
     stage.nodes = block.table::<Node, 1>(nodes)?;
     let mut rest = stage.nodes;
@@ -248,19 +250,17 @@ fn check_head<'a>(
         return Err(ParseError::SubsetRange { head, input: input.into(), inputs: shape.inputs });
     }
     block.shorts::<i16>(outputs)?;
-    let features: &[u16] = block.shorts(used)?;
-    increasing(features.iter().map(|&feature| feature.into()), head)?;
-    if stage.features.is_empty() != features.is_empty() {
-        return Err(ParseError::HeadFeature { head, feature: 0 });
-    }
+    let listed = stage.features.len();
+    let chosen = Chosen::new(block.take(listed.div_ceil(32))?, used, listed);
+    let features = chosen.filter(|features| features.is_empty() == stage.features.is_empty());
+    let features = features.ok_or(ParseError::HeadFeature { head, feature: 0 })?;
     let mut rows = size.checked_mul(shape.memory).ok_or(overflow)?;
     let mut gathered = rows;
     if !features.is_empty() {
         (rows, gathered) = (0, used);
         let window = shape.inputs * shape.memory;
         let mut mapped = 0;
-        for &feature in features {
-            let feature = usize::from(feature);
+        for feature in features.iter() {
             let record = stage.features.get(feature);
             let input = record.and_then(|record| stage.input_of(record.plus.into(), window, shape.inputs));
             if !input.is_some_and(|input| inputs.contains(&(input as u16))) {
@@ -277,12 +277,11 @@ fn check_head<'a>(
     if sums != stored_sums || rows != stored_rows || rows > usize::from(u16::MAX) {
         return Err(ParseError::Sums { head, expected: sums, found: stored_sums });
     }
-    let even = sums.checked_next_multiple_of(2).ok_or(overflow)?;
-    block.take(even)?;
-    block.take((even / 2).checked_mul(rows).ok_or(overflow)?)?;
+    block.take(sums)?;
+    block.take(sums.checked_mul(rows).ok_or(overflow)?.div_ceil(2))?;
     needs.gather = needs.gather.max(gathered);
-    needs.sums = needs.sums.max(even);
-    Heads { rest: whole }.next().ok_or(overflow)
+    needs.sums = needs.sums.max(sums);
+    Heads { rest: whole, features: listed }.next().ok_or(overflow)
 }
 
 /// The proof for the sums of a head: with features of at most 2^bits in size and vectors of at most 2^15 no sum reaches 2^31.
@@ -296,7 +295,8 @@ fn check_sums(head: &Head<'_>, stage: &Stage<'_>, bits: u32) -> Result<(), usize
         for _ in 0..left {
             let mut row = (1u64 << shifts.product) >> 1;
             for _ in 0..right {
-                let most = (largest(head, stage, sum) << bits) + constant(head, sum);
+                let Some(coefficients) = head.coefficients(sum) else { return Err(sum) };
+                let most = (largest(head, stage, coefficients) << bits) + constant(head, sum);
                 if most >= TOO_LARGE {
                     return Err(sum);
                 }
@@ -319,18 +319,13 @@ fn constant(head: &Head<'_>, sum: usize) -> u64 {
 
 /// The sum of the sizes of the coefficients of a sum, of a mapped feature the largest: its two neighbours share a whole.
 #[inline(never)]
-fn largest(head: &Head<'_>, stage: &Stage<'_>, sum: usize) -> u64 {
-    let start = (sum / 2).wrapping_mul(head.rows);
-    let mut words = head.cores.get(start..).unwrap_or_default().iter().take(head.rows);
-    let mut size = || {
-        let [low, high] = words.next().map_or([0; 2], halves);
-        u64::from(if sum.is_multiple_of(2) { low } else { high }.unsigned_abs())
-    };
+fn largest(head: &Head<'_>, stage: &Stage<'_>, mut coefficients: impl Iterator<Item = i16>) -> u64 {
+    let mut size = || coefficients.next().map_or(0, |w| u64::from(w.unsigned_abs()));
     if head.features.is_empty() {
         return (0..head.rows).map(|_| size()).sum();
     }
-    let rows = |feature: &u16| {
-        let map = usize::from(*feature).checked_sub(stage.plain()).and_then(|map| stage.counts.get(map));
+    let rows = |feature: usize| {
+        let map = feature.checked_sub(stage.plain()).and_then(|map| stage.counts.get(map));
         map.copied().unwrap_or(1)
     };
     head.features.iter().map(rows).map(|rows| (0..rows).fold(0, |most, _| size().max(most))).sum()

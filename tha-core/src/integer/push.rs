@@ -141,7 +141,7 @@ fn contract(model: &Model<'_>, parts: &mut Parts<'_>) -> [bool; 2] {
     // Not `fill`: that would link a memset, and call it for a few words.
     let zero = black_box(0);
     y.iter_mut().for_each(|y| *y = zero);
-    let (rows, one) = (cast_mut(rows), 1 << model.bits);
+    let (gathered, rows, one) = (cast_mut(gathered), cast_mut(rows), 1 << model.bits);
     let work = Work { stage, window, inputs, x, cells, gathered, rows, acc, one };
     let overflow = contract::add(model.heads(), work, y);
     if range == RangePolicy::Extend && !beyond.is_empty() {

@@ -5,8 +5,8 @@
 //! ```text
 //! average     s += round(g (u - s))                        g = max(alpha, 1 / n), 30 bits behind the point; 64-bit product
 //! resonator   q = limit(round(p q + b u)), complex          y1, y2, a: the same with their coefficients, b their unit
-//! feature     x = round((plus - minus) gain >> shift)
-//! map         cell c, t = round(2^bits (x - n_c) / (n_{c+1} - n_c)), by a stored inverse of 16 bits
+//! feature     z = round((plus - minus) gain >> shift), of a mapped feature with 8 bits more than x has
+//! map         cell c, t = round(2^bits (z - n_c) / (n_{c+1} - n_c)), by a stored inverse of 16 bits
 //! ```
 //!
 //! **No dead zone, no limit cycle of a unit.** An average errs in every step by at most half of its last bit, and (1 - alpha) of that stays:
@@ -19,7 +19,7 @@ use core::hint::black_box;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::{ALPHA, FRACTION, LIMIT, limit};
+use super::{ALPHA, FINE, FRACTION, LIMIT, limit};
 use crate::format::RangePolicy;
 
 /// Sections with the same coefficients, at least one.
@@ -54,7 +54,7 @@ impl Run {
     }
 }
 
-/// x = (plus - minus) gain >> shift, rounded, seen between low and high in training.
+/// z = (plus - minus) gain >> shift, rounded, seen between low and high in training.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Zeroable, Pod)]
 #[repr(C)]
 pub struct FeatureRecord {
@@ -62,26 +62,36 @@ pub struct FeatureRecord {
     pub plus: u16,
     /// Position, or [`NONE`](Self::NONE) where nothing is subtracted.
     pub minus: u16,
-    /// Multiplied first; positive.
-    pub gain: i16,
-    /// Then shifted to the right.
-    pub shift: u16,
-    /// Smallest value in training.
+    /// A gain of ten bits, times 2^6, and a shift of six.
+    pub scale: u16,
+    /// Smallest value in training; of a mapped feature without its last [`FINE`] bits.
     pub low: i16,
-    /// Largest value in training.
+    /// Largest value in training, likewise.
     pub high: i16,
 }
 
 impl FeatureRecord {
     /// No position.
     pub const NONE: u16 = u16::MAX;
+
+    /// Multiplied first; positive.
+    #[must_use]
+    pub fn gain(&self) -> i32 {
+        i32::from(self.scale >> 6)
+    }
+
+    /// Then shifted to the right.
+    #[must_use]
+    pub fn shift(&self) -> u32 {
+        u32::from(self.scale & 63)
+    }
 }
 
 /// A node of a map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Zeroable, Pod)]
 #[repr(C)]
 pub struct Node {
-    /// Where.
+    /// Where, without the last [`FINE`] bits that a mapped feature has.
     pub at: i16,
     /// 2^(15 + L) / w, with w the distance to the next node, of L bits; of the last node anything.
     pub inverse: u16,
@@ -215,47 +225,52 @@ pub(super) fn features(
             Some(position) => signals.get(position).copied().unwrap_or(0),
         }
     };
-    let (plain, mut outside) = (stage.plain(), false);
+    let (plain, mut outside, mut nodes) = (stage.plain(), false, stage.nodes);
+    let mut maps = room.cells.iter_mut().zip(stage.counts);
     let mut beyond = room.beyond.iter_mut();
     for (k, (x, feature)) in room.x.iter_mut().zip(stage.features).enumerate() {
         let mut value = at(feature.plus);
         if feature.minus != FeatureRecord::NONE {
             value -= at(feature.minus);
         }
-        let value = round(times(value, feature.gain.into()), feature.shift.into());
-        // Far below what the size of a signal allows, far above all limits.
-        let value = value.clamp(-(1 << 24), 1 << 24) as i32;
-        let clamped = value.max(feature.low.into()).min(feature.high.into());
-        let excess = limit(value - clamped, LIMIT).0;
-        outside |= excess != 0;
-        let most = if k < plain { 1 << bits } else { LIMIT };
-        *x = if range == RangePolicy::Pass { limit(value, most).0 } else { clamped } as i16;
+        let value = round(times(value, feature.gain()), feature.shift());
+        // Far above all limits.
+        let value = value.clamp(-(1 << 30), 1 << 30) as i32;
+        let fine = if k < plain { 0 } else { FINE };
+        let clamped = value.max(i32::from(feature.low) << fine).min(i32::from(feature.high) << fine);
+        outside |= value != clamped;
         if let Some(beyond) = beyond.next() {
-            *beyond = excess as i16;
+            *beyond = limit((value - clamped) >> fine, LIMIT).0 as i16;
         }
-    }
-    let mut nodes = stage.nodes;
-    let mapped = room.x.get_mut(plain..).unwrap_or_default();
-    for ((x, cell), &count) in mapped.iter_mut().zip(&mut *room.cells).zip(stage.counts) {
-        let Some((own, later)) = nodes.split_at_checked(count as usize) else { break };
-        nodes = later;
-        let Some((which, t)) = find(own, *x, bits) else { break };
-        (*cell, *x) = (which, t);
+        let value = if range == RangePolicy::Pass { value } else { clamped };
+        *x = if k < plain {
+            limit(value, 1 << bits).0 as i16
+        } else {
+            let Some((cell, &count)) = maps.next() else { break };
+            let Some((own, later)) = nodes.split_at_checked(count as usize) else { break };
+            nodes = later;
+            let Some((which, t)) = find(own, value, bits) else { break };
+            *cell = which;
+            t
+        };
     }
     outside
 }
 
-/// The cell of increasing `nodes` that `x` lies in, and how far it has come in there, 0 to 2^bits. The same time for every `x`.
+/// The cell of increasing `nodes` that `z` lies in, and how far it has come in there, 0 to 2^bits. The same time for every `z`.
 #[inline]
-fn find(nodes: &[Node], x: i16, bits: u32) -> Option<(u16, i16)> {
+fn find(nodes: &[Node], z: i32, bits: u32) -> Option<(u16, i16)> {
     let [_, inner @ .., _] = nodes else { return None };
-    let cell: usize = inner.iter().map(|node| usize::from(node.at <= x)).sum();
+    let place = |node: Node| i32::from(node.at) << FINE;
+    let cell: usize = inner.iter().map(|node| usize::from(place(*node) <= z)).sum();
     let &[from, to, ..] = nodes.get(cell..)? else { return None };
     let width = (i32::from(to.at) - i32::from(from.at)) as u32;
-    let come = ((i32::from(x) - i32::from(from.at)).max(0) as u32).min(width);
-    // 16 and 16 bits: the product has at most 32.
-    let shift = (15 + 32 - width.leading_zeros()).wrapping_sub(bits);
+    let size = 32 - width.leading_zeros();
+    // Of the 8 + L bits of the way 16 are left, or all: with the 16 of the inverse the product has at most 32.
+    let down = (size + FINE).saturating_sub(16);
+    let come = (z.max(place(from)).min(place(to)) - place(from)) as u32 >> down;
     let product = come.wrapping_mul(u32::from(from.inverse));
+    let shift = (15 + size + FINE - down).wrapping_sub(bits);
     let t = (product >> shift) + (product >> shift.wrapping_sub(1) & 1);
     Some((cell as u16, t.min(1 << bits) as i16))
 }

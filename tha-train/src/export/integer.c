@@ -39,7 +39,7 @@ static const struct {
 #endif
 
 #if LISTED > 0
-/* Per feature: the signal, the signal to subtract or 65535; factor; its range. */
+/* Per feature: the signal, the signal to subtract or 65535; factor; its range, of mapped ones without their last @fine@ bits. */
 static const struct {
     uint16_t plus, minus;
     int16_t gain, low, high;
@@ -48,11 +48,11 @@ static const struct {
 @feature_table@};
 #endif
 #if LISTED > PLAIN
-/* Nodes of the mapped features: where; 2^(shift + @bits@) over the distance to the next. */
+/* Nodes of the mapped features: where, without the last @fine@ bits that these have; 2^(@bits@ + down + shift) over the distance to the next. */
 static const struct node {
     int16_t at;
     uint16_t inverse;
-    uint8_t shift;
+    uint8_t down, shift;
 } NODES[] = {
 @node_table@};
 static const uint16_t COUNTS[LISTED - PLAIN] = {
@@ -65,12 +65,12 @@ static const uint8_t LINEAR_SHIFTS[L] = {
 @linear_shift_table@};
 #endif
 
-/* Per head: inputs, or features where they are listed; those of them that are plain; first output, outputs, degree; pairs of sums,
+/* Per head: inputs, or features where they are listed; those of them that are plain; first output, outputs, degree; sums,
  * coefficients of a sum. */
 static const uint32_t SHAPES[HEADS][7] = {
 @shape_table@};
 /* Head by head: weights of the outputs; inputs or features; ranks r_0 .. r_d; shifts of sums and of products, V_1 first; constants of the
- * sums; coefficients, those of two sums side by side. */
+ * sums; coefficients, those of two sums side by side, of the last alone where the number of sums is odd. */
 static const int16_t WEIGHTS[] = {
 @weight_table@};
 static const uint16_t SUBSETS[] = {
@@ -83,6 +83,8 @@ static const int32_t CONSTANTS[] = {
 @constant_table@};
 static const int16_t CORES[] = {
 @core_table@};
+/* Bits of the mapped features behind those of x. */
+#define FINE @fine@
 
 /* value / 2^shift, rounded down. C leaves it to the compiler what >> does to negative numbers. Where it shifts the sign in, as far as
  * known everywhere, this is that instruction: the question is answered when compiling. */
@@ -212,34 +214,35 @@ static void take(@name@_state *state)
 static int find_features(@name@_state *state)
 {
     int outside = 0;
+#if LISTED > PLAIN
+    const struct node *nodes = NODES;
+#endif
 #if LISTED > 0
     uint32_t i;
     for (i = 0; i < LISTED; i++) {
         const int32_t minus = FEATURES[i].minus != 65535 ? signal(state, FEATURES[i].minus) : 0;
         const int64_t product = (int64_t)(signal(state, FEATURES[i].plus) - minus) * FEATURES[i].gain;
         const int64_t exact = nearest(product, FEATURES[i].shift);
-        const int32_t far = INT32_C(16777216), most = (int32_t)i < PLAIN ? ONE : LARGEST;
+        const int32_t far = INT32_C(1073741824), fine = (int32_t)i < PLAIN ? 1 : INT32_C(1) << FINE;
         const int32_t z = exact > far ? far : exact < -far ? -far : (int32_t)exact;
-        const int32_t clamped = limit(z, FEATURES[i].low, FEATURES[i].high);
-        state->beyond[i] = (int16_t)limit(z - clamped, -LARGEST, LARGEST);
+        const int32_t clamped = limit(z, FEATURES[i].low * fine, FEATURES[i].high * fine), used = CLAMP ? clamped : z;
+        state->beyond[i] = (int16_t)limit(down(z - clamped, (int32_t)i < PLAIN ? 0 : FINE), -LARGEST, LARGEST);
         if (z != clamped) outside = 1;
-        state->z[i] = (int16_t)(CLAMP ? clamped : limit(z, -most, most));
-    }
-#endif
+        if ((int32_t)i < PLAIN) state->z[i] = (int16_t)limit(used, -ONE, ONE);
 #if LISTED > PLAIN
-    {
-        const struct node *nodes = NODES;
-        for (i = PLAIN; i < LISTED; i++) {
+        else {
             const uint32_t count = COUNTS[i - PLAIN];
-            const int32_t z = state->z[i];
             uint32_t k, cell = 0, product, t;
-            for (k = 1; k + 1 < count; k++) cell += nodes[k].at <= z;
-            product = (uint32_t)(limit(z, nodes[cell].at, nodes[cell + 1].at) - nodes[cell].at) * nodes[cell].inverse;
+            for (k = 1; k + 1 < count; k++) cell += nodes[k].at * fine <= used;
+            product = (uint32_t)(limit(used, nodes[cell].at * fine, nodes[cell + 1].at * fine) - nodes[cell].at * fine);
+            product >>= nodes[cell].down;
+            product *= nodes[cell].inverse;
             t = (product >> nodes[cell].shift) + (product >> (nodes[cell].shift - 1) & 1u);
             state->z[i] = (int16_t)(t > (uint32_t)ONE ? (uint32_t)ONE : t);
             state->cells[i - PLAIN] = (uint16_t)cell;
             nodes += count;
         }
+#endif
     }
 #endif
     (void)state;
@@ -272,15 +275,17 @@ static void gather(@name@_state *state, const uint16_t *subset, uint32_t size, u
     (void)plain;
 }
 
-/* t[o] = constant + W(1) x(1) + ... for every sum o, two at a time; of `mapped` features behind the `plain` ones two rows each. */
+/* t[o] = constant + W(1) x(1) + ... for every sum o, two at a time and the last alone where their number is odd; of `mapped` features
+ * behind the `plain` ones two rows each. */
 static void sum(@name@_state *state, const int32_t *constants, const int16_t *cores, uint32_t plain, uint32_t mapped,
-                uint32_t rows, uint32_t pairs)
+                uint32_t rows, uint32_t sums)
 {
     int32_t *t = state->sums;
+    const int16_t *x = state->features, *w;
     uint32_t i;
-    for (; pairs > 0; pairs--, constants += 2, t += 2, cores += 2 * rows) {
+    for (; sums > 1; sums -= 2, constants += 2, t += 2, cores += 2 * rows, x = state->features) {
         int32_t a = constants[0], b = constants[1];
-        const int16_t *x = state->features, *w = cores;
+        w = cores;
         for (i = plain; i > 0; i--, w += 2, x++) {
             a += (int32_t)w[0] * *x;
             b += (int32_t)w[1] * *x;
@@ -293,6 +298,14 @@ static void sum(@name@_state *state, const int32_t *constants, const int16_t *co
         }
         t[0] = a;
         t[1] = b;
+    }
+    if (sums > 0) {
+        *t = *constants;
+        for (i = 0; i < plain; i++) *t += (int32_t)cores[i] * *x++;
+        for (i = 0; i < mapped; i++) {
+            w = cores + state->rows[i];
+            *t += w[0] * (ONE - x[i]) + w[1] * x[i];
+        }
     }
 }
 
@@ -338,14 +351,14 @@ static int finish(@name@_state *state, int32_t *y, unsigned *flags)
     for (j = 0; j < L; j++) y[j] = 0;
     for (h = 0; h < HEADS; h++) {
         const uint32_t size = SHAPES[h][0], plain = SHAPES[h][1], first = SHAPES[h][2], served = SHAPES[h][3];
-        const uint32_t degree = SHAPES[h][4], pairs = SHAPES[h][5], rows = SHAPES[h][6];
+        const uint32_t degree = SHAPES[h][4], sums = SHAPES[h][5], rows = SHAPES[h][6];
         const int32_t *v;
         gather(state, subset, size, plain);
-        sum(state, constants, cores, LISTED > 0 ? plain : rows, LISTED > 0 ? size - plain : 0, rows, pairs);
+        sum(state, constants, cores, LISTED > 0 ? plain : rows, LISTED > 0 ? size - plain : 0, rows, sums);
         v = chain(state->sums, ranks, shifts, (int)degree, &limited);
         for (j = 0; j < served; j++) y[first + j] += weights[j] * v[j];
-        constants += 2 * pairs;
-        cores += 2 * pairs * rows;
+        constants += sums;
+        cores += sums * rows;
         weights += served;
         subset += size;
         ranks += degree + 1;

@@ -1,11 +1,11 @@
 //! C99 for a model of 16-bit integers: its tables as they stand in the file, in `integer.h` and `integer.c`.
 //!
-//! What a device with a parser computes once is in the tables: the counts of the means, the shifts of the nodes.
+//! What a device with a parser computes is in the tables: the counts of the means, the shifts of the nodes.
 
 use super::SourceFile;
 use super::c::{braces, common, files, hex, list, rows};
 use tha_core::build::ModelSpec;
-use tha_core::integer::{FeatureRecord, Head, InputCounts, Model, Node, Run};
+use tha_core::integer::{FINE, FeatureRecord, Head, InputCounts, Model, Node, Run};
 
 /// The files `name`.h and `name`.c for a model of integers, which means `spec`.
 pub(super) fn integers(name: &str, spec: &ModelSpec, model: &Model<'_>) -> [SourceFile; 2] {
@@ -25,11 +25,14 @@ pub(super) fn integers(name: &str, spec: &ModelSpec, model: &Model<'_>) -> [Sour
     let state_bytes = (4 * (4 + signals + sums) + 2 * shorts + spec.inputs.len()).next_multiple_of(4);
     let shape = |head: &Head<'_>| {
         let used = if listed > 0 { head.features.len() } else { head.inputs.len() };
-        let own_plain = head.features.iter().filter(|&&feature| usize::from(feature) < plain).count();
-        let (outputs, degree, pairs) = (head.outputs(), head.shifts.len(), head.constants.len() / 2);
-        braces(list(&[used, own_plain, outputs.start, outputs.len(), degree, pairs, head.rows]))
+        let own_plain = head.features.iter().filter(|&feature| feature < plain).count();
+        let (outputs, degree, sums) = (head.outputs(), head.shifts.len(), head.constants.len());
+        braces(list(&[used, own_plain, outputs.start, outputs.len(), degree, sums, head.rows]))
     };
-    let subset = |head: &Head<'_>| numbers(if listed > 0 { head.features } else { head.inputs });
+    let subset = |head: &Head<'_>| match listed {
+        0 => numbers(head.inputs),
+        _ => numbers(&head.features.iter().collect::<Vec<_>>()),
+    };
     let shifts = |head: &Head<'_>| {
         let own = head.shifts.iter().map(|shifts| braces(numbers(&[shifts.sum, shifts.product])));
         own.collect::<Vec<_>>().join(", ")
@@ -56,6 +59,7 @@ pub(super) fn integers(name: &str, spec: &ModelSpec, model: &Model<'_>) -> [Sour
         ("input_table", rows(model.inputs().iter().map(input))),
         ("filter_table", rows(runs.iter().map(filter))),
         ("feature_table", rows(features.iter().map(feature))),
+        ("fine", FINE.to_string()),
         ("node_table", rows(nodes.iter().map(|own| map(own, model.bits())))),
         ("count_table", rows(nodes.iter().map(|own| own.len().to_string()))),
         ("linear_table", rows(linear_rows)),
@@ -95,20 +99,22 @@ fn filter(run: &Run) -> String {
 }
 
 fn feature(record: &FeatureRecord) -> String {
-    let FeatureRecord { plus, minus, gain, shift, low, high } = *record;
-    braces(format!("{plus}, {minus}, {gain}, {low}, {high}, {shift}"))
+    let FeatureRecord { plus, minus, low, high, .. } = *record;
+    braces(format!("{plus}, {minus}, {}, {low}, {high}, {}", record.gain(), record.shift()))
 }
 
-/// The nodes of a map, each with the shift of what its inverse is multiplied with: 15 and the bits of the distance to the next, less those of x.
+/// The nodes of a map, each with how far the way from there is shifted so that 16 bits are left, and its product with the inverse after that.
 fn map(nodes: &[Node], bits: u32) -> String {
     let node = |(k, node): (usize, &Node)| {
         let width = nodes.get(k + 1).map_or(1, |next| i32::from(next.at) - i32::from(node.at));
-        braces(format!("{}, {}, {}", node.at, node.inverse, 15 + width.ilog2() + 1 - bits))
+        let size = width.ilog2() + 1 + FINE;
+        let down = size.saturating_sub(16);
+        braces(format!("{}, {}, {down}, {}", node.at, node.inverse, 15 + size - down - bits))
     };
     nodes.iter().enumerate().map(node).collect::<Vec<_>>().join(", ")
 }
 
-/// The coefficients of a head, a line per pair of sums: those of V_d first, of V_1 last; zeros beside the last where their number is odd.
+/// The coefficients of a head, a line per pair of sums: those of V_d first, of V_1 last; the last sum alone where their number is odd.
 fn coefficients(head: &Head<'_>) -> Vec<String> {
     let mut sums: Vec<Vec<i16>> = Vec::new();
     for k in (0..head.shifts.len()).rev() {
@@ -117,11 +123,9 @@ fn coefficients(head: &Head<'_>) -> Vec<String> {
             sums.extend(head.sum(k, a, b).map(|(_, own)| own.collect()));
         }
     }
-    let other = vec![0; head.rows];
     let line = |pair: &[Vec<i16>]| {
-        let second = pair.get(1).unwrap_or(&other);
-        let both = pair[0].iter().zip(second).map(|(one, two)| format!("{one}, {two}"));
-        both.collect::<Vec<_>>().join(", ")
+        let row = |i: usize| pair.iter().map(move |sum| sum[i]);
+        numbers(&(0..head.rows).flat_map(row).collect::<Vec<_>>())
     };
     sums.chunks(2).map(line).collect()
 }

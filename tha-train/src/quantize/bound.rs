@@ -11,13 +11,13 @@
 //! ```
 
 use tha_core::build::{Feature, Filter, Head, ModelSpec, Signal, Source, Units};
-use tha_core::integer::{FRACTION, FeatureRecord, InputCounts, Model, VECTOR as LARGEST};
+use tha_core::integer::{FINE, FRACTION, FeatureRecord, InputCounts, Model, VECTOR as LARGEST};
 
 const VECTOR: f64 = LARGEST as f64;
 
 /// Bounds for all outputs, physical units.
 pub fn bounds(spec: &ModelSpec, model: &Model<'_>, units: &Units) -> Vec<f64> {
-    let features = Errors::new(spec, model);
+    let features = Errors::new(spec, model, units);
     let mut total = vec![0.0; spec.outputs.len()];
     for ((head, integers), gauges) in spec.heads.iter().zip(model.heads()).zip(&units.heads) {
         let rows = features.rows(spec, head, units);
@@ -78,7 +78,7 @@ struct Errors {
 }
 
 impl Errors {
-    fn new(spec: &ModelSpec, model: &Model<'_>) -> Self {
+    fn new(spec: &ModelSpec, model: &Model<'_>, units: &Units) -> Self {
         let input = |input: &InputCounts| {
             // Counts that are the physical units come without rounding.
             let count = if input.zero == 0.0 && input.rate == 1.0 { 0.0 } else { 0.51 };
@@ -87,7 +87,7 @@ impl Errors {
         };
         let inputs: Vec<f64> = model.inputs().iter().map(input).collect();
         let sections = section_errors(spec, &inputs);
-        let (_, records, _) = model.stage();
+        let (_, records, nodes) = model.stage();
         let fraction = f64::from(1u32 << FRACTION);
         let signal = |signal: Signal| match signal {
             Signal::Lag { input, .. } => inputs[input] * fraction,
@@ -95,9 +95,19 @@ impl Errors {
         };
         let feature = |(feature, record): (&Feature, &FeatureRecord)| {
             let both = signal(feature.plus) + feature.minus.map_or(0.0, signal);
-            both * f64::from(record.gain) / (1u64 << record.shift) as f64 + 0.5
+            both * f64::from(record.gain()) / (1u64 << record.shift()) as f64 + 0.5
         };
-        let features = spec.stage.features.iter().zip(records).map(feature).collect();
+        let mut features: Vec<f64> = spec.stage.features.iter().zip(records).map(feature).collect();
+        // The nodes of maps are elsewhere too.
+        let maps: Vec<_> = nodes.collect();
+        let plain = features.len() - maps.len();
+        for (k, nodes) in maps.into_iter().enumerate() {
+            let was = spec.stage.features[plain + k].nodes.iter();
+            let unit = units.features[plain + k];
+            let moved =
+                nodes.iter().zip(was).map(|(node, was)| (f64::from(node.at) - f64::from(*was) * unit).abs());
+            features[plain + k] += moved.fold(0.0, f64::max) * f64::from(1u32 << FINE);
+        }
         Self { inputs, features }
     }
 
@@ -117,7 +127,8 @@ impl Errors {
         for &k in &head.features {
             let nodes = &spec.stage.features[k].nodes;
             let unit = units.features[k];
-            let distance = |pair: &[f32]| (f64::from(pair[1]) - f64::from(pair[0])) * unit;
+            let fine = unit * f64::from(1u32 << FINE);
+            let distance = |pair: &[f32]| (f64::from(pair[1]) - f64::from(pair[0])) * fine;
             rows.groups.push(Group {
                 unit: if nodes.is_empty() { unit } else { one },
                 error: self.features[k],
@@ -163,9 +174,9 @@ fn section_errors(spec: &ModelSpec, inputs: &[f64]) -> Vec<f64> {
 struct Group {
     /// What x is worth in its rows.
     unit: f64,
-    /// Of x.
+    /// Of x, or of z where it is mapped.
     error: f64,
-    /// Between the nodes, in units of x.
+    /// Between the nodes, in units of z.
     distances: Vec<f64>,
 }
 
@@ -196,9 +207,10 @@ impl Rows {
             error += match group.distances.as_slice() {
                 [] => own[0].abs() * group.error,
                 distances => {
-                    // The most that the map moves while x moves by its error and a node by a half, over as many cells as that takes; and
-                    // how far it has come in a cell is rounded too.
-                    let (far, jump) = (group.error + 0.5, |k: usize| (own[k + 1] - own[k]).abs());
+                    // The most that the map moves while z moves by its error and as far as the nodes did, over as many cells as that takes; and
+                    // how far it has come in a cell is cut off to 16 bits (half a unit of t at most), multiplied by a rounded inverse (an
+                    // eighth), and rounded (a half).
+                    let (far, jump) = (group.error, |k: usize| (own[k + 1] - own[k]).abs());
                     let from = |start: usize| {
                         let (mut sum, mut left) = (0.0, far);
                         for (k, distance) in distances.iter().enumerate().skip(start) {
@@ -212,7 +224,7 @@ impl Rows {
                     };
                     let most = (0..distances.len()).map(from).fold(0.0, f64::max);
                     let step = (0..distances.len()).map(jump).fold(0.0, f64::max);
-                    self.one * most + step
+                    self.one * most + 1.125 * step
                 }
             };
             row += rows;

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 use tha_core::RangePolicy;
-use tha_core::integer::{ALPHA, FRACTION, Head, LIMIT, Model, Run};
+use tha_core::integer::{ALPHA, FINE, FRACTION, Head, LIMIT, Model, Run};
 
 /// An integer model that is given sample after sample.
 #[derive(Clone, Debug)]
@@ -141,14 +141,15 @@ impl<'m> IntegerReference<'m> {
                 minus => self.signal(minus.into()),
             };
             let value = round(
-                (self.signal(feature.plus.into()) - minus) * i128::from(feature.gain),
-                feature.shift.into(),
+                (self.signal(feature.plus.into()) - minus) * i128::from(feature.gain()),
+                feature.shift(),
             );
-            let value = limit(value, 1 << 24);
-            let clamped = value.max(feature.low.into()).min(feature.high.into());
-            let most = if k < plain { 1 << self.model.bits() } else { LIMIT.into() };
-            let pass = self.model.range_policy() == RangePolicy::Pass;
-            (if pass { limit(value, most) } else { clamped }, limit(value - clamped, LIMIT.into()))
+            let value = limit(value, 1 << 30);
+            let fine = if k < plain { 0 } else { FINE };
+            let clamped = value.max(i128::from(feature.low) << fine).min(i128::from(feature.high) << fine);
+            let used = if self.model.range_policy() == RangePolicy::Pass { value } else { clamped };
+            let used = if k < plain { limit(used, 1 << self.model.bits()) } else { used };
+            (used, limit((value - clamped) >> fine, LIMIT.into()))
         };
         records.iter().enumerate().map(one).collect()
     }
@@ -166,17 +167,22 @@ impl<'m> IntegerReference<'m> {
         let plain = records.len() - maps.len();
         let one = 1i128 << self.model.bits();
         let mut x = Vec::new();
-        for &feature in head.features {
-            let value = features[usize::from(feature)].0;
-            let Some(nodes) = usize::from(feature).checked_sub(plain).map(|map| maps[map]) else {
+        for feature in head.features.iter() {
+            let value = features[feature].0;
+            let Some(nodes) = feature.checked_sub(plain).map(|map| maps[map]) else {
                 x.push(value);
                 continue;
             };
-            let cell = nodes[1..nodes.len() - 1].iter().filter(|node| i128::from(node.at) <= value).count();
+            let cell =
+                nodes[1..nodes.len() - 1].iter().filter(|node| i128::from(node.at) << FINE <= value).count();
             let (from, to) = (i128::from(nodes[cell].at), i128::from(nodes[cell + 1].at));
-            let bits = 128 - (to - from).leading_zeros();
-            let come = (value - from).clamp(0, to - from);
-            let t = round(come * i128::from(nodes[cell].inverse), 15 + bits - self.model.bits()).min(one);
+            let bits = 128 - (to - from).leading_zeros() + FINE;
+            let (from, to) = (from << FINE, to << FINE);
+            let down = bits.saturating_sub(16);
+            let come = (value - from).clamp(0, to - from) >> down;
+            let product = come * i128::from(nodes[cell].inverse);
+            assert!(product < 1 << 32, "a product of 32 bits overflows");
+            let t = round(product, 15 + bits - down - self.model.bits()).min(one);
             let first = x.len();
             x.resize(first + nodes.len(), 0);
             (x[first + cell], x[first + cell + 1]) = (one - t, t);

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use crate::build::{AlignedBytes, Core, Head, ModelSpec, Stage};
 use crate::error::ParseError;
-use crate::integer::{ALPHA, FRACTION, FeatureRecord, InputCounts, Model, Run};
+use crate::integer::{ALPHA, FINE, FRACTION, FeatureRecord, InputCounts, Model, Run};
 use crate::model::InputScaling;
 use crate::stage;
 
@@ -84,7 +84,7 @@ impl Head {
             inputs: head.inputs.iter().map(|&input| input.into()).collect(),
             outputs: head.outputs(),
             weights: head.weights.iter().map(|&weight| weight.into()).collect(),
-            features: head.features.iter().map(|&feature| feature.into()).collect(),
+            features: head.features.iter().collect(),
             cores: (0..head.shifts.len()).filter_map(core).collect(),
         }
     }
@@ -133,9 +133,14 @@ impl Tables {
         let unit = |feature: &FeatureRecord| {
             let value = usize::from(feature.plus).checked_sub(window);
             let factor = value.map_or(1.0, |value| factors.get(value).copied().unwrap_or(1.0));
-            f64::from(feature.gain) / exp2(feature.shift) * exp2(FRACTION as u16) * factor
+            f64::from(feature.gain()) / exp2(feature.shift() as u16) * exp2(FRACTION as u16) * factor
         };
-        let units: Vec<f64> = features.iter().map(unit).collect();
+        let mapped: Vec<_> = nodes.collect();
+        let plain = features.len() - mapped.len();
+        // Mapped features are finer than their unit.
+        let fine = exp2(FINE as u16);
+        let unit = |(k, feature): (usize, &FeatureRecord)| unit(feature) / if k < plain { 1.0 } else { fine };
+        let units: Vec<f64> = features.iter().enumerate().map(unit).collect();
         let record = |(feature, unit): (&FeatureRecord, &f64)| stage::FeatureRecord {
             plus: feature.plus.into(),
             minus: match feature.minus {
@@ -147,8 +152,7 @@ impl Tables {
         };
         let records: Vec<_> = features.iter().zip(&units).map(record).collect();
         let (mut counts, mut places) = (Vec::new(), Vec::new());
-        let mapped: Vec<_> = nodes.collect();
-        for (own, unit) in mapped.iter().zip(units.iter().skip(records.len() - mapped.len())) {
+        for (own, unit) in mapped.iter().zip(units.iter().skip(plain)) {
             counts.push(own.len() as u32);
             places.extend(own.iter().map(|node| (f64::from(node.at) / unit) as f32));
         }
@@ -179,8 +183,7 @@ impl Tables {
             return alloc::vec![1.0; head.rows];
         }
         let plain = self.records.len() - self.counts.len();
-        let rows = head.features.iter().flat_map(|&feature| {
-            let feature = usize::from(feature);
+        let rows = head.features.iter().flat_map(|feature| {
             let unit = self.units.get(feature).copied().unwrap_or(1.0);
             match feature.checked_sub(plain).and_then(|map| self.counts.get(map)) {
                 None => core::iter::repeat_n(unit, 1),

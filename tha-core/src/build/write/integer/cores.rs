@@ -4,7 +4,7 @@ use alloc::{vec, vec::Vec};
 
 use super::{TOO_LARGE, exp2};
 use crate::build::{Core, Head, ModelSpec};
-use crate::integer::{LIMIT, Shifts, VECTOR};
+use crate::integer::{LIMIT, Node, Shifts, VECTOR};
 
 impl ModelSpec {
     /// What x is worth in each row of a head but the first.
@@ -21,6 +21,31 @@ impl ModelSpec {
             core::iter::repeat_n(unit, nodes.max(1))
         });
         rows.collect()
+    }
+
+    /// The head with its maps read off at the nodes as they are in the file, which may be far from where they were where some are close.
+    pub(super) fn at_nodes(&self, head: &Head, nodes: &[Vec<Node>], units: &[f64]) -> Head {
+        let mut moved = head.clone();
+        for (core, old) in moved.cores.iter_mut().zip(&head.cores) {
+            let mut first = 1;
+            for &k in &head.features {
+                let was = self.stage.features.get(k).map_or(&[][..], |feature| &feature.nodes);
+                let now = nodes.get(k).map_or(&[][..], |nodes| nodes);
+                let unit = units.get(k).copied().unwrap_or(1.0);
+                for (row, node) in now.iter().enumerate() {
+                    let (cell, t) = cell(was, f64::from(node.at) / unit);
+                    for sum in 0..core.left * core.right {
+                        let value = |row: usize| coefficient(old, sum, first + row);
+                        let value = (1.0 - t) * value(cell) + t * value(cell + 1);
+                        if let Some(place) = core.data.get_mut(place(old, sum, first + row)) {
+                            *place = value as f32;
+                        }
+                    }
+                }
+                first += now.len().max(1);
+            }
+        }
+        moved
     }
 
     /// How many rows each feature of a head has.
@@ -120,10 +145,22 @@ pub(super) fn integer_cores(
     Some(made)
 }
 
+/// The cell of `nodes` that `at` lies in, and how far it has come there, 0 to 1.
+fn cell(nodes: &[f32], at: f64) -> (usize, f64) {
+    let inner = nodes.get(1..nodes.len().saturating_sub(1)).unwrap_or_default();
+    let cell = inner.iter().filter(|&&node| f64::from(node) <= at).count();
+    let end = |k: usize| nodes.get(k).map_or(0.0, |&node| f64::from(node));
+    let t = (at - end(cell)) / (end(cell + 1) - end(cell));
+    (cell, if t.is_finite() { t.clamp(0.0, 1.0) } else { 0.0 })
+}
+
 /// V(a, i, b) of the sum (a, b).
 fn coefficient(core: &Core, sum: usize, i: usize) -> f64 {
-    let at = (sum / core.right * core.q + i) * core.right + sum % core.right;
-    core.data.get(at).map_or(0.0, |&value| value.into())
+    core.data.get(place(core, sum, i)).map_or(0.0, |&value| value.into())
+}
+
+fn place(core: &Core, sum: usize, i: usize) -> usize {
+    (sum / core.right * core.q + i) * core.right + sum % core.right
 }
 
 /// The most that a sum can be: of a mapped feature the largest of its nodes counts.

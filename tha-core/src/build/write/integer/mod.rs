@@ -41,8 +41,8 @@ impl ModelSpec {
         block.extend(words(&runs));
         let features =
             self.stage.integer_features(&records, (window, plain), units, (&own_units, &factors))?;
-        let Features { words: own, units: feature_units, nodes } = features;
-        block.extend(own);
+        let Features { records: own, units: feature_units, nodes } = features;
+        block.extend(shorts(bytemuck::cast_slice(&own)));
         for own in nodes.iter().skip(plain) {
             block.push(fit("nodes", own.len(), u32::MAX as usize)?);
         }
@@ -61,12 +61,13 @@ impl ModelSpec {
             let gathered = if head.features.is_empty() { rows.len() } else { head.features.len() };
             let groups = self.groups(head);
             let wanted = units.heads.get(k).ok_or(BuildError::Unit { what: "head", index: k })?;
-            let cores = integer_cores(head, &rows, &groups, wanted, units.bits)
+            let moved = self.at_nodes(head, &nodes, &feature_units);
+            let cores = integer_cores(&moved, &rows, &groups, wanted, units.bits)
                 .ok_or(BuildError::Unit { what: "head", index: k })?;
             let sums = cores.constants.len();
             needs.gather = needs.gather.max(gathered);
             needs.mapped = needs.mapped.max(mapped);
-            needs.sums = needs.sums.max(sums.next_multiple_of(2));
+            needs.sums = needs.sums.max(sums);
             heads.push((head, ranks, rows.len()));
             shares.push(cores);
         }
@@ -76,7 +77,7 @@ impl ModelSpec {
             block.extend(self.linear_words(&per_output, &feature_units)?);
         }
         for ((head, ranks, rows), cores) in heads.iter().zip(&shares) {
-            block.extend(head_words(head, ranks, *rows, cores, &per_output));
+            block.extend(head_words(head, ranks, (*rows, records.len()), cores, &per_output));
         }
         for (j, (output, counts)) in self.outputs.iter().zip(&per_output).enumerate() {
             let factor = units.factors.get(j).copied().unwrap_or(1.0);
@@ -140,7 +141,13 @@ impl ModelSpec {
 }
 
 /// A head as it stands in the block.
-fn head_words(head: &Head, ranks: &[u32], rows: usize, cores: &IntegerCores, per_output: &[f64]) -> Vec<u32> {
+fn head_words(
+    head: &Head,
+    ranks: &[u32],
+    (rows, features): (usize, usize),
+    cores: &IntegerCores,
+    per_output: &[f64],
+) -> Vec<u32> {
     let mut words = Vec::new();
     let IntegerCores { shifts, constants, coefficients, units } = cores;
     let sizes = [head.inputs.len(), head.outputs.start, head.outputs.len(), head.cores.len()];
@@ -156,17 +163,22 @@ fn head_words(head: &Head, ranks: &[u32], rows: usize, cores: &IntegerCores, per
     };
     let own = units.first().map_or(&[][..], |units| units);
     words.extend(shorts(&head.weights.iter().zip(own).enumerate().map(weight).collect::<Vec<_>>()));
-    words.extend(indices(&head.features));
-    words.extend(constants.iter().map(|&constant| constant as u32));
-    if constants.len() % 2 == 1 {
-        words.push(0);
-    }
-    for pair in coefficients.chunks(2) {
-        for row in 0..rows {
-            let half = |own: usize| pair.get(own).and_then(|sum| sum.get(row)).map_or(0, |&w| w as u16);
-            words.push(u32::from(half(0)) | u32::from(half(1)) << 16);
+    let mut chosen = vec![0u32; features.div_ceil(32)];
+    for &feature in &head.features {
+        if let Some(word) = chosen.get_mut(feature / 32) {
+            *word |= 1 << (feature % 32);
         }
     }
+    words.extend(chosen);
+    words.extend(constants.iter().map(|&constant| constant as u32));
+    // Blocks of four sums, then of two and of one, row by row.
+    let (fours, rest) = coefficients.as_chunks::<4>();
+    let blocks = fours.iter().map(|block| block.as_slice()).chain(rest.chunks(2));
+    let mut list: Vec<i16> = Vec::new();
+    for block in blocks {
+        list.extend((0..rows).flat_map(|row| block.iter().filter_map(move |sum| sum.get(row))));
+    }
+    words.extend(shorts(&list));
     words
 }
 

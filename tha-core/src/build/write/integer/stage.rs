@@ -2,9 +2,9 @@
 
 use alloc::{vec, vec::Vec};
 
-use super::{TOO_LARGE, exp2, words};
+use super::{TOO_LARGE, exp2};
 use crate::build::{BuildError, InputChannel, Stage, Units};
-use crate::integer::{ALPHA, FRACTION, FeatureRecord, InputCounts, LIMIT, Node, Run};
+use crate::integer::{ALPHA, FINE, FRACTION, FeatureRecord, InputCounts, LIMIT, Node, Run};
 use crate::stage;
 
 impl Units {
@@ -31,9 +31,9 @@ impl Units {
     }
 }
 
-/// The features of a stage in integers: their words, what a unit of each became, and the nodes of each.
+/// The features of a stage in integers, what a unit of each became, and the nodes of each.
 pub(super) struct Features {
-    pub words: Vec<u32>,
+    pub records: Vec<FeatureRecord>,
     pub units: Vec<f64>,
     pub nodes: Vec<Vec<Node>>,
 }
@@ -53,7 +53,7 @@ impl Stage {
             let factor = factor.map_or(1.0, |value| factors.get(value).copied().unwrap_or(1.0));
             f64::from(1u32 << FRACTION) * factor * inputs.get(input).copied().unwrap_or(1.0)
         };
-        let mut made = Features { words: Vec::new(), units: Vec::new(), nodes: Vec::new() };
+        let mut made = Features { records: Vec::new(), units: Vec::new(), nodes: Vec::new() };
         for (index, (record, feature)) in records.iter().zip(&self.features).enumerate() {
             let input = self.input_of(feature.plus).unwrap_or(0);
             let kappa = signal(record.plus, input);
@@ -61,24 +61,31 @@ impl Stage {
             // What is subtracted must have the same unit.
             let other = subtracts && signal(record.minus, input) != kappa;
             let unit = wanted.features.get(index).copied().unwrap_or(0.0);
-            let scale = scale(unit / kappa, 47).filter(|_| !other);
+            // Mapped features are finer than their unit.
+            let fine = if index < plain { 1.0 } else { exp2(FINE as u16) };
+            let scale = scale(unit * fine / kappa, 47).filter(|_| !other);
             let (gain, shift) = scale.ok_or(BuildError::Unit { what: "feature", index })?;
-            let unit = f64::from(gain) / exp2(shift) * kappa;
+            let unit = f64::from(gain) / exp2(shift) * kappa / fine;
             let most = if index < plain { f64::from(1u32 << wanted.bits) } else { LIMIT.into() };
-            let at = |value: f32| libm::round((f64::from(value) * unit).clamp(-most, most)) as i16;
+            let at = |value: f32| (f64::from(value) * unit).clamp(-most, most);
+            // The ends of a mapped feature are rounded outwards: no row of the training data lies beyond them.
+            let [low, high] = if index < plain {
+                [at(record.low), at(record.high)].map(libm::round)
+            } else {
+                [libm::floor(at(record.low)), libm::ceil(at(record.high))]
+            };
             let position = |position: u32| {
                 u16::try_from(position).map_err(|_| BuildError::Unit { what: "position of feature", index })
             };
-            made.words.extend(words(&[FeatureRecord {
+            made.records.push(FeatureRecord {
                 plus: position(record.plus)?,
                 minus: if subtracts { position(record.minus)? } else { FeatureRecord::NONE },
-                gain,
-                shift,
-                low: at(record.low),
-                high: at(record.high),
-            }]));
+                scale: gain << 6 | shift,
+                low: low as i16,
+                high: high as i16,
+            });
             made.units.push(unit);
-            made.nodes.push(integer_nodes(feature.nodes.iter().map(|&node| at(node))));
+            made.nodes.push(integer_nodes(feature.nodes.iter().map(|&node| libm::round(at(node)) as i16)));
         }
         Ok(made)
     }
@@ -143,9 +150,9 @@ fn integer_nodes(at: impl Iterator<Item = i16>) -> Vec<Node> {
     places.iter().enumerate().map(|(k, place)| node(k, place)).collect()
 }
 
-/// A factor as gain / 2^shift with a gain of 15 bits, and at most so far shifted.
-fn scale(factor: f64, most: u16) -> Option<(i16, u16)> {
-    let gain = |shift: u16| libm::round(factor * exp2(shift));
-    let shift = (0..=most).rev().find(|&shift| gain(shift) <= f64::from(LIMIT))?;
-    (gain(shift) >= 1.0).then(|| (gain(shift) as i16, shift))
+/// The next factor below as gain / 2^shift with a gain of ten bits, and at most so far shifted.
+fn scale(factor: f64, most: u16) -> Option<(u16, u16)> {
+    let gain = |shift: u16| libm::floor(factor * exp2(shift));
+    let shift = (0..=most).rev().find(|&shift| gain(shift) < 1024.0)?;
+    (gain(shift) >= 1.0).then(|| (gain(shift) as u16, shift))
 }
