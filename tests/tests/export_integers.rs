@@ -20,7 +20,7 @@ use tha_core::{Aligned, NonFinitePolicy, RangePolicy};
 use tha_train::data::Dataset;
 use tha_train::{QuantizeParams, export, quantize};
 
-const SAMPLES: usize = 12_000;
+const SAMPLES: usize = 100_000;
 
 /// The models of f32, and some of them with other policies, in integers.
 fn integers() -> Vec<tha_train::model::Model> {

@@ -113,15 +113,26 @@ fn integers() -> Vec<ModelFile> {
     bases.map(fit).into()
 }
 
-#[test]
-fn integers_have_the_same_bits_on_every_processor() {
+/// Every model of integers on every processor.
+fn integers_on_boards(records: &[usize]) {
     for file in integers() {
-        same_bits_of(&file, Processor::CortexM0, true, &[500, 3, 400]);
+        same_bits_of(&file, Processor::CortexM0, true, records);
         for processor in [Processor::CortexM3, Processor::CortexM4f, Processor::CortexM7, Processor::Riscv32]
         {
-            same_bits_of(&file, processor, false, &[500, 3, 1, 1500]);
+            same_bits_of(&file, processor, false, records);
         }
     }
+}
+
+#[test]
+fn integers_have_the_same_bits_on_every_processor() {
+    integers_on_boards(&[500, 3, 1, 800]);
+}
+
+#[test]
+#[ignore = "minutes; `cargo test -p tha-firmware-sim --test board -- --ignored`"]
+fn integers_have_the_same_bits_on_100_000_samples() {
+    integers_on_boards(&[50_000, 3, 1, 49_996]);
 }
 
 /// An implementation that knows nothing of layouts and limits of size gives the same bits.

@@ -57,7 +57,7 @@ pub(super) fn add(heads: Heads<'_>, work: Work<'_, '_>, y: &mut [i32]) -> bool {
 #[inline(never)]
 fn pick(x: &[i16], features: Chosen<'_>, gathered: &mut [X]) -> usize {
     for (place, feature) in gathered.iter_mut().zip(features.iter()) {
-        *place = x.get(feature).map_or(0, |&x| x.into());
+        *place = x.get(feature).map_or(0, |&x| X::from(x));
     }
     features.len()
 }
@@ -80,7 +80,7 @@ fn gather_many(window: &[i16], p: usize, inputs: &[u16], room: &mut [X]) -> usiz
     let (mut places, mut rest, mut used) = (room.iter_mut(), window, 0);
     while let Some((lag, later)) = rest.split_at_checked(p.max(1)) {
         for (&input, place) in inputs.iter().zip(&mut places) {
-            *place = lag.get(usize::from(input)).map_or(0, |&x| x.into());
+            *place = lag.get(usize::from(input)).map_or(0, |&x| X::from(x));
         }
         (rest, used) = (later, used + inputs.len());
     }
@@ -96,7 +96,7 @@ fn gather_few<const K: usize>(window: &[i16], p: usize, inputs: [u16; K], room: 
     for places in room.as_chunks_mut::<K>().0 {
         let Some((lag, later)) = rest.split_at_checked(p) else { break };
         for (input, place) in inputs.into_iter().zip(places) {
-            *place = lag.get(usize::from(input)).map_or(0, |&x| x.into());
+            *place = lag.get(usize::from(input)).map_or(0, |&x| X::from(x));
         }
         (rest, used) = (later, used + K);
     }

@@ -37,7 +37,7 @@ impl<'a> Chosen<'a> {
     #[inline]
     pub(super) fn new(bits: &'a [u32], len: usize, features: usize) -> Option<Self> {
         let sound = bits.iter().map(|word| word.count_ones() as usize).sum::<usize>() == len
-            && bits.last().is_none_or(|last| features % 32 == 0 || last >> (features % 32) == 0);
+            && bits.last().is_none_or(|last| features.is_multiple_of(32) || last >> (features % 32) == 0);
         sound.then_some(Self { bits, len })
     }
 

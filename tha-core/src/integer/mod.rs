@@ -36,6 +36,7 @@ mod head;
 mod kernel;
 mod model;
 mod parse;
+mod proof;
 mod push;
 mod sample;
 mod stage;

@@ -6,6 +6,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::head::{Head, Heads, cast};
 use super::parse::{self, Needs};
+use super::proof;
 use super::stage::{FeatureRecord, Node, Run, Stage};
 use crate::description::Description;
 use crate::error::ParseError;
@@ -98,7 +99,7 @@ impl<'a> Model<'a> {
         let stage = parse::stage(&mut block, &description, &shape, bits)?;
         let heads = block.rest();
         let needs = parse::heads(&mut block, &mut shape, &stage, bits)?;
-        parse::check_sum_of_heads(Heads { rest: heads, features: stage.features.len() }, &shape, &stage)?;
+        proof::check_sum_of_heads(Heads { rest: heads, features: stage.features.len() }, &shape, &stage)?;
         let computed = needs.capacities(&shape, &stage).ok_or(ParseError::SizeOverflow)?;
         if computed != parts.capacities {
             return Err(ParseError::Capacities { computed });
