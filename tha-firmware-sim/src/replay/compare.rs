@@ -47,7 +47,7 @@ pub struct Comparison {
 }
 
 /// The largest part of the spread of an output that rounding may take: about what an offset of 2^18 standard deviations
-/// takes, from which on `fit` warns.
+/// takes, from which on `fit` warns. In f32 in any sample, in integers, which round every sample, on the average (RMS).
 const TOLERATED: f64 = 0.01;
 /// A standard deviation below this part of the largest value is the rounding of f64: the output is constant.
 const CONSTANT: f64 = 1e-12;
@@ -107,7 +107,7 @@ pub fn compare(file: &ModelFile, data: &Dataset, stream: &Stream) -> Comparison 
         output.rms_error = (output.rms_error / rows.len().max(1) as f64).sqrt();
     }
     let moved = |j: usize| prediction.column(j).iter().copied().collect();
-    let lost = if within_bound { lost(data, &outputs, moved) } else { None };
+    let lost = if within_bound { lost(data, &outputs, &bound, moved) } else { None };
     Comparison {
         samples: ready,
         warmup: stream.status.len() - ready,
@@ -187,11 +187,18 @@ pub(crate) fn bounds<'b>(
 fn lost(
     data: &Dataset,
     outputs: &[OutputComparison],
+    bound: &Bound<'_>,
     prediction: impl Fn(usize) -> Vec<f64>,
 ) -> Option<String> {
-    let worst = outputs.iter().max_by(|a, b| a.max_rel_error.total_cmp(&b.max_rel_error))?;
-    let OutputComparison { name, max_abs_error, max_rel_error, .. } = worst;
-    if *max_rel_error <= TOLERATED {
+    let taken = |output: &OutputComparison| match bound {
+        Bound::Integer(..) if output.max_abs_error.is_finite() && output.spread > 0.0 => {
+            output.rms_error / output.spread
+        }
+        _ => output.max_rel_error,
+    };
+    let worst = outputs.iter().max_by(|a, b| taken(a).total_cmp(&taken(b)))?;
+    let OutputComparison { name, max_abs_error, .. } = worst;
+    if taken(worst) <= TOLERATED {
         return None;
     }
     if max_abs_error.is_infinite() {
@@ -206,7 +213,7 @@ fn lost(
         .filter(|(_, values)| eating_offset(values.iter().copied()).is_some())
         .map(|(name, _)| format!("'{name}'"))
         .collect();
-    let (percent, allowed) = (100.0 * max_rel_error, 100.0 * TOLERATED);
+    let (percent, allowed) = (100.0 * taken(worst), 100.0 * TOLERATED);
     let cause = if eaten.is_empty() {
         "it hardly moves in this recording, or large terms of the model cancel; \
          try a recording in which it moves, or fit with a lower --degree or a larger --ridge"
