@@ -91,6 +91,23 @@ def test_streams_are_the_device(fitted, small):
             stream.push(wrong)
 
 
+def test_models_of_integers(fitted, small, cli, csv, tmp_path):
+    fitted.save(tmp_path / "m.tha")
+    csv(tmp_path / "train.csv", small[0], small[1])
+    cli("quantize", tmp_path / "m.tha", tmp_path / "train.csv", "--out", tmp_path / "m16.tha")
+    model = tha.load(tmp_path / "m16.tha")
+    stream = model.stream()
+    pushed = np.array([stream.push(u)[0] for u in small[2]])
+    assert stream.remaining == 0 and np.isnan(pushed[:2]).all()
+    # Both are the device.
+    np.testing.assert_array_equal(pushed[2:], np.ravel(model.predict(small[2]))[2:].astype(np.float32))
+    np.testing.assert_allclose(pushed[2:], fitted.predict(small[2])[2:], atol=1e-2)
+    stream.push([np.nan, 0.0])
+    assert stream.flags["held"] and ("u1", "held") in stream.channels
+    stream.reset()
+    assert stream.remaining == 2
+
+
 def test_one_input_takes_numbers():
     (U, Y), _ = tha.synth("wiener-hammerstein", channels=1, samples=300)
     stream = tha.Volterra(memory=1, degree=2).fit(U, Y).stream()

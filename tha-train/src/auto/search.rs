@@ -400,15 +400,19 @@ impl<'a> Search<'a> {
         Ok(Ok(()))
     }
 
-    /// Heads with the best setting on half of the inputs.
+    /// Heads on half of the inputs, with the best setting and those that are level with it: which of these is the best is chance.
     fn subsets(&mut self, end: Option<Instant>) -> Result<Result<(), Over>, FitError> {
         if !self.listed.is_empty() {
             return Ok(Err(Over));
         }
         let p = self.ground.data.inputs.len();
-        let Some(&best) = self.ranked(|_| true).first() else { return Ok(Ok(())) };
+        let ranked = self.ranked(|_| true);
+        let Some(&best) = ranked.first() else { return Ok(Ok(())) };
+        let least = self.error(&self.trials[best]);
+        let level = ranked.into_iter().take(CLOSER).filter(|&k| HELPS * self.error(&self.trials[k]) <= least);
+        let level: Vec<(Setting, Vec<f64>)> =
+            level.map(|k| (self.trials[k].setting.clone(), self.trials[k].ridges.clone())).collect();
         let count = self.effort.heads.unwrap_or(if p < MANY { 0 } else { SUBSETS });
-        let (setting, ridges) = (self.trials[best].setting.clone(), self.trials[best].ridges.clone());
         let size = (p / 2).max(3).min(p);
         let mut normal = Normal::new(self.ground.seed.wrapping_add(1));
         let mut drawn: Vec<Vec<usize>> = Vec::new();
@@ -420,9 +424,16 @@ impl<'a> Search<'a> {
             if drawn.len() == count || drawn.contains(&inputs) {
                 continue;
             }
-            drawn.push(inputs.clone());
-            if self.attempt(Setting { inputs: Some(inputs), ..setting.clone() }, &ridges, end)?.is_err() {
-                return Ok(Err(Over));
+            drawn.push(inputs);
+        }
+        for (setting, ridges) in &level {
+            for inputs in &drawn {
+                if self
+                    .attempt(Setting { inputs: Some(inputs.clone()), ..setting.clone() }, ridges, end)?
+                    .is_err()
+                {
+                    return Ok(Err(Over));
+                }
             }
         }
         Ok(Ok(()))
