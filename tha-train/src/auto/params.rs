@@ -15,7 +15,7 @@ const MOST_MINUTES: f64 = 1e6;
 /// |---|---|---|
 /// | `minutes` | none | above 0 and up to 1000000: best effort |
 /// | `trials` | none | at least 1: the same bytes every time |
-/// | `heads` | 12 from 5 inputs on, else 0 | heads on random halves of the inputs that are tried |
+/// | `heads` | 12 for each of up to three level settings from 5 inputs on, else 0 | heads on random halves of the inputs that are tried |
 /// | `single` | false | one head on all inputs |
 /// | `budget_flash` | 262144 | bytes of the model file |
 /// | `budget_macs` | none | multiply-accumulates per sample |

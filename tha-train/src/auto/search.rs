@@ -30,7 +30,7 @@ const HELPS: f64 = 0.99;
 const CLOSER: usize = 3;
 /// Bases that are looked at with products first.
 const QUADRATIC: usize = 8;
-/// Heads on subsets of the inputs.
+/// Subsets of the inputs for heads.
 const SUBSETS: usize = 12;
 /// Smaller settings in the place of one for which there is no room.
 const SMALLER: usize = 3;
@@ -412,28 +412,27 @@ impl<'a> Search<'a> {
         let level = ranked.into_iter().take(CLOSER).filter(|&k| HELPS * self.error(&self.trials[k]) <= least);
         let level: Vec<(Setting, Vec<f64>)> =
             level.map(|k| (self.trials[k].setting.clone(), self.trials[k].ridges.clone())).collect();
-        let count = self.effort.heads.unwrap_or(if p < MANY { 0 } else { SUBSETS });
+        let usual = if p < MANY { 0 } else { SUBSETS * level.len() };
+        let count = self.effort.heads.unwrap_or(usual);
+        let subsets = count.div_ceil(level.len());
         let size = (p / 2).max(3).min(p);
         let mut normal = Normal::new(self.ground.seed.wrapping_add(1));
         let mut drawn: Vec<Vec<usize>> = Vec::new();
-        for _ in 0..DRAWS * count {
+        for _ in 0..DRAWS * subsets {
             let mut order: Vec<(f64, usize)> = (0..p).map(|input| (normal.draw(), input)).collect();
             order.sort_by(|a, b| a.0.total_cmp(&b.0));
             let mut inputs: Vec<usize> = order[..size].iter().map(|(_, input)| *input).collect();
             inputs.sort_unstable();
-            if drawn.len() == count || drawn.contains(&inputs) {
+            if drawn.len() == subsets || drawn.contains(&inputs) {
                 continue;
             }
             drawn.push(inputs);
         }
-        for (setting, ridges) in &level {
-            for inputs in &drawn {
-                if self
-                    .attempt(Setting { inputs: Some(inputs.clone()), ..setting.clone() }, ridges, end)?
-                    .is_err()
-                {
-                    return Ok(Err(Over));
-                }
+        let heads = level.iter().flat_map(|level| drawn.iter().map(move |inputs| (level, inputs)));
+        for ((setting, ridges), inputs) in heads.take(count) {
+            let setting = Setting { inputs: Some(inputs.clone()), ..setting.clone() };
+            if self.attempt(setting, ridges, end)?.is_err() {
+                return Ok(Err(Over));
             }
         }
         Ok(Ok(()))
