@@ -409,7 +409,8 @@ impl<'a> Search<'a> {
         let ranked = self.ranked(|_| true);
         let Some(&best) = ranked.first() else { return Ok(Ok(())) };
         let least = self.error(&self.trials[best]);
-        let level = ranked.into_iter().take(CLOSER).filter(|&k| HELPS * self.error(&self.trials[k]) <= least);
+        let level = |k: &usize| *k == best || HELPS * self.error(&self.trials[*k]) <= least;
+        let level = ranked.into_iter().take(CLOSER).filter(level);
         let level: Vec<(Setting, Vec<f64>)> =
             level.map(|k| (self.trials[k].setting.clone(), self.trials[k].ridges.clone())).collect();
         let usual = if p < MANY { 0 } else { SUBSETS * level.len() };

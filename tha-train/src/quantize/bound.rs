@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! average     what comes in + 1 / (2 alpha) + what alpha's rounding moves          resonator   (b what comes in + 1 + coefficients) / (1 - |p|)
-//! feature     what comes in times its gain + 1/2                                    map         2^bits times what it moves within dx + 1/2, + |W' - W|
+//! feature     what comes in times its gain + 1/2                                    map         2^bits times what it moves within dx and its nodes, + 9/8 |W' - W|
 //! dt_ab    <= (|dB| + sum |dW| 2^bits + sum |W| dx) / 2^s + 1/2
 //! dv'_a    <= sum over b of (|t_ab| dv_b + |v_b| dt_ab + dt_ab dv_b) / 2^z + 1/2    |v| <= 2^15, |t| as the parser bounds it
 //! dy_j     <= sum over the heads of |w| dv + |dw| 2^15

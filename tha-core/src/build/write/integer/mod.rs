@@ -155,8 +155,7 @@ fn head_words(
     words.extend([head.features.len(), constants.len(), rows].map(|size| size as u32));
     words.extend(ranks);
     words.extend(self::words(shifts));
-    let indices = |list: &[usize]| shorts(&list.iter().map(|&index| index as i16).collect::<Vec<_>>());
-    words.extend(indices(&head.inputs));
+    words.extend(shorts(&head.inputs.iter().map(|&input| input as i16).collect::<Vec<_>>()));
     let weight = |(j, (weight, unit)): (usize, (&f32, &f64))| {
         let counts = per_output.get(head.outputs.start + j).copied().unwrap_or(0.0);
         libm::round(f64::from(*weight) * counts / unit) as i16
