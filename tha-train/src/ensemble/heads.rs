@@ -1,16 +1,13 @@
 //! TrainHeads of Algorithm 1: heads in parallel over one recording, of which each reads the lag windows of its inputs.
 
 use super::subset_names;
-use super::weights::Products;
 use crate::checkpoint::{self, Checkpoint};
 use crate::data::{Dataset, Split};
 use crate::fit::FitError;
 use crate::fit::judged::ChosenHead;
-use crate::network::Features;
 use crate::progress::{Event, OnlyStop, Progress};
 use crate::solve::{self, Fit, Problem};
 use crate::stage::{Stage, Staged};
-use nalgebra::{DMatrix, DVector};
 use rayon::prelude::*;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
@@ -168,34 +165,6 @@ pub(super) fn sort_out<T>(
         });
     }
     Ok((heads, failures))
-}
-
-/// Rows whose predictions by all heads are held at a time.
-const BLOCK: usize = 1024;
-
-/// Inner products of the heads' predictions for samples that they were not fitted to, in total and by block.
-pub(super) fn products(material: &Material<'_>, heads: &[Head]) -> (Products, Vec<Products>) {
-    let mut all = Products::new(heads.len());
-    let mut blocks = Vec::new();
-    for (k, rows) in material.by_block().iter().enumerate() {
-        let mut sum = Products::new(heads.len());
-        for rows in rows.chunks(BLOCK) {
-            let y = material.samples.y.select_rows(rows);
-            let columns: Vec<DVector<f64>> = heads
-                .par_iter()
-                .map(|head| {
-                    let x = material.samples.of_inputs(&head.inputs).select_rows(rows);
-                    DVector::from_column_slice(head.choice.networks[k].evaluate(&x).as_slice())
-                })
-                .collect();
-            sum.add(&DMatrix::from_columns(&columns), &DVector::from_column_slice(y.as_slice()));
-        }
-        all.gram += &sum.gram;
-        all.truth += &sum.truth;
-        all.square += sum.square;
-        blocks.push(sum);
-    }
-    (all, blocks)
 }
 
 /// Fits the settings of every head to `rows`: from a network that was fitted with them, or anew.

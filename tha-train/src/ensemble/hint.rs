@@ -9,6 +9,8 @@ use crate::progress::{OnlyStop, Progress};
 use crate::solve::{self, Problem};
 use nalgebra::DVector;
 
+/// Heads up to which there is a hint: other weights take a factorisation for each pair of folds and each penalty.
+const CHEAP_HEADS: usize = 200;
 /// Coefficients of the full model, and multiplications of a step of its fit, up to which it is fitted for comparison.
 const CHEAP_PARAMETERS: usize = 400;
 const CHEAP_WORK: f64 = 1e9;
@@ -22,26 +24,32 @@ pub(super) fn for_weights(
     options: &fit::ValidFitParams,
     progress: &dyn Progress,
 ) -> Option<String> {
+    if all.truth.len() > CHEAP_HEADS {
+        return None;
+    }
     let crossed = |solve: &dyn Fn(&Products) -> DVector<f64>| {
         let loss = |fold: &Products| fold.loss(&solve(&all.minus(fold)));
         (folds.iter().map(loss).sum::<f64>() / all.square.max(f64::MIN_POSITIVE)).sqrt()
     };
-    let averaged = crossed(&average);
     // The penalty is found among the other folds alone.
-    let stacked = (0..folds.len()).map(|k| {
-        let others: Vec<Products> = folds[..k].iter().chain(&folds[k + 1..]).cloned().collect();
-        folds[k].loss(&stack(&all.minus(&folds[k]), &others))
-    });
-    let stacked = (stacked.sum::<f64>() / all.square.max(f64::MIN_POSITIVE)).sqrt();
-    let (mine, other, name) = match combine {
-        Combine::Stack => (stacked, averaged, "`combine` average"),
-        _ => (averaged, stacked, "`combine` stack"),
+    let stacked = || {
+        let loss = |k: usize| {
+            let others: Vec<Products> = folds[..k].iter().chain(&folds[k + 1..]).cloned().collect();
+            folds[k].loss(&stack(&all.minus(&folds[k]), &others))
+        };
+        ((0..folds.len()).map(loss).sum::<f64>() / all.square.max(f64::MIN_POSITIVE)).sqrt()
     };
+    let mine = if combine == Combine::Stack { stacked() } else { crossed(&average) };
     let mut better = Vec::new();
     // Where the held-out samples do not pay for more, stacking gives the average's weights.
-    let same = (stack(all, folds) - average(all)).amax() < 1e-3;
-    if !same && other < 0.98 * mine {
-        better.push(format!("{name} {other:.4}"));
+    if (stack(all, folds) - average(all)).amax() >= 1e-3 {
+        let (other, name) = match combine {
+            Combine::Stack => (crossed(&average), "`combine` average"),
+            _ => (stacked(), "`combine` stack"),
+        };
+        if other < 0.98 * mine {
+            better.push(format!("{name} {other:.4}"));
+        }
     }
     if let Some(full) = full_model(material, options, progress)
         && full < 0.98 * mine

@@ -17,6 +17,7 @@ mod hint;
 mod joint;
 mod options;
 mod per_output;
+mod pool;
 mod relevance;
 mod select;
 mod subsets;
@@ -264,7 +265,11 @@ fn chosen(material: &Material<'_>, heads: &[Head], weights: &[f64]) -> (Vec<Chos
         let mut served = sum.columns_range_mut(head.outputs.clone());
         served += prediction * *weight;
     }
-    let metrics = metrics(material, &material.samples, sum);
+    (settled(heads, weights), metrics(material, &material.samples, sum))
+}
+
+/// Weighted heads at the last of their networks.
+fn settled(heads: &[Head], weights: &[f64]) -> Vec<ChosenHead> {
     let heads = heads.iter().zip(weights).map(|(head, &weight)| ChosenHead {
         number: head.number,
         inputs: head.inputs.clone(),
@@ -278,7 +283,7 @@ fn chosen(material: &Material<'_>, heads: &[Head], weights: &[f64]) -> (Vec<Chos
         seconds: head.seconds,
         outputs: head.outputs.clone(),
     });
-    (heads.collect(), metrics)
+    heads.collect()
 }
 
 /// Figures of standardised predictions for some samples.

@@ -1,9 +1,12 @@
 //! Heads that predict Y, each by itself, and their weights: `average` and `stack`.
 
-use super::heads::{self, Failure, Head, Material, products, train_all};
+use super::heads::{self, Failure, Head, Material, train_all};
 use super::options::Plan;
+use super::pool::{POOL, pool, products};
 use super::select::{Cost, select};
-use super::{Chosen, EnsembleParams, Extra, chosen, cost, file_bytes, hint, relevance, weights};
+use super::{
+    Chosen, Combine, EnsembleParams, Extra, chosen, cost, file_bytes, hint, relevance, settled, weights,
+};
 use crate::checkpoint::Checkpoint;
 use crate::fit::{self, FitError};
 use crate::progress::{Event, Progress};
@@ -27,11 +30,21 @@ pub(super) fn choose(
             train_adaptively(material, count, ensemble.subset_size, solve, checkpoint, progress)?
         }
     };
-    let (all, folds) = products(material, &heads);
+    let before = (heads.len(), file_bytes(material, &settled(&heads, &vec![0.0; heads.len()]), options)?);
+    let rest =
+        before.1 - heads.iter().map(|head| cost(&head.inputs, &head.choice.networks[0]).flash).sum::<usize>();
+    // Every head can have a weight of `stack`.
+    let (heads, all, folds) = match ensemble.combine {
+        Combine::Average => {
+            let (pool, all, folds) = pool(material, &heads, POOL);
+            (pool.into_iter().map(|k| heads[k].clone()).collect(), all, folds)
+        }
+        _ => {
+            let (all, folds) = products(material, &heads.iter().collect::<Vec<_>>());
+            (heads, all, folds)
+        }
+    };
     let costs: Vec<Cost> = heads.iter().map(|head| cost(&head.inputs, &head.choice.networks[0])).collect();
-    let every = chosen(material, &heads, &vec![0.0; heads.len()]).0;
-    let rest = file_bytes(material, &every, options)? - costs.iter().map(|cost| cost.flash).sum::<usize>();
-    let before = (heads.len(), rest + costs.iter().map(|cost| cost.flash).sum::<usize>());
     let room = ensemble.room(rest);
     let selection = select(&all, &folds, ensemble.combine, &costs, &room);
     let selection = selection.ok_or_else(|| ensemble.too_tight(&costs, rest))?;

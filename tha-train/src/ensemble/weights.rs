@@ -8,6 +8,7 @@
 //! `stack`: the same without constraints, with a penalty on the distance from the average's weights: the strongest that is
 //! level with the best by contiguous folds over the held-out rows.
 
+use crate::linalg::{add_gram_lower, view, view_mut};
 use crate::stage::mean_and_std;
 use nalgebra::{DMatrix, DVector};
 
@@ -30,7 +31,8 @@ impl Products {
 
     /// Adds rows: one column for each head, all outputs below each other.
     pub fn add(&mut self, predictions: &DMatrix<f64>, truth: &DVector<f64>) {
-        self.gram.gemm_tr(1.0, predictions, predictions, 1.0);
+        add_gram_lower(view_mut(&mut self.gram), view(predictions));
+        self.gram.fill_upper_triangle_with_lower_triangle();
         self.truth.gemv_tr(1.0, predictions, truth, 1.0);
         self.square += truth.norm_squared();
     }
