@@ -1,6 +1,6 @@
 //! The automatic fit on recordings: `cargo bench -p tha-train --bench auto -- DIR [--minutes T | --trials N] [--budget-flash B] [--checkpoint DIR]
-//! [--verbose] [--without maps|filters|gamma|records|ensembles|steps|short-fits] [NAME ...]`, DIR holding NAME/train.csv and NAME/test.csv. The test
-//! file is read once, at the end, for the last column.
+//! [--verbose] [--without maps|filters|gamma|records|ensembles|steps|short-fits|ways-but-K] [NAME ...]`, DIR holding NAME/train.csv and
+//! NAME/test.csv. The test file is read once, at the end, for the last column.
 
 use std::path::Path;
 use std::time::Instant;
@@ -44,6 +44,9 @@ fn main() {
                 "records" => without = Some(Part::Records),
                 "steps" => without = Some(Part::Steps),
                 "short-fits" => without = Some(Part::ShortFits),
+                other if other.starts_with("ways-but-") => {
+                    without = Some(Part::Ways(other[9..].parse().expect("the number of a way, from 0")));
+                }
                 other => panic!("nothing is known of '{other}'"),
             },
             _ if folder.is_none() => folder = Some(arg),

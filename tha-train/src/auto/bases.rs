@@ -14,11 +14,16 @@ const POLES: usize = 8;
 
 /// Samples at the start of a record that may serve as history.
 pub(super) fn history(data: &Dataset) -> usize {
+    let part = (PART * data.len() as f64 / data.records.len().max(1) as f64) as usize;
+    HISTORY.max(part).min(longest(data))
+}
+
+/// Samples of history that no filter may exceed.
+pub(super) fn longest(data: &Dataset) -> usize {
     let mut lengths: Vec<usize> = data.records.iter().map(|record| record.rows.len()).collect();
     lengths.sort_unstable();
     let median = lengths.get(lengths.len() / 2).copied().unwrap_or(0);
-    let part = (PART * data.len() as f64 / lengths.len().max(1) as f64) as usize;
-    HISTORY.min(median / 8).max(part.min(1024).min(median / 8))
+    (median / 8).min(1024)
 }
 
 /// The bases that fit so much history, each with a prior over its lags where there are many.

@@ -6,7 +6,7 @@
 //! not. One head alone is taken only where it is clearly better, by three per cent and by a standard error:
 //! averages hedge.
 
-use super::ground::Ground;
+use super::ground::{Ground, Part};
 use super::trial::Trial;
 use crate::ensemble::weights::{Products, average};
 use crate::solve;
@@ -135,12 +135,15 @@ fn within(
         pool.iter().map(|&k| trials[k].best_ridges(ground, extend, blocks)).collect();
     let judge = Judge::new(ground, trials, &pool, &ridges, extend, blocks);
     let counts = std::iter::once(settings).chain((pool.len() > settings).then_some(pool.len()));
-    let ways: Vec<(Vec<usize>, Kind)> = counts
+    let mut ways: Vec<(Vec<usize>, Kind)> = counts
         .flat_map(|count| [Kind::Equal, Kind::Shared, Kind::Own].map(|kind| ((0..count).collect(), kind)))
         .collect();
+    if let Some(Part::Ways(only)) = ground.without {
+        ways = vec![ways.swap_remove(only % ways.len())];
+    }
     let scores: Vec<(f64, Vec<f64>)> = ways.iter().map(|(heads, kind)| judge.nested(heads, *kind)).collect();
     let chosen = (0..ways.len()).min_by(|&a, &b| scores[a].0.total_cmp(&scores[b].0))?;
-    if scores[chosen].0 > CLEARLY * best.0 {
+    if scores[chosen].0 > CLEARLY * best.0 && !matches!(ground.without, Some(Part::Ways(_))) {
         let of_best = by_block(ground, trials, best.1, extend, blocks);
         let differences: Vec<f64> = scores[chosen].1.iter().zip(&of_best).map(|(a, b)| a - b).collect();
         let (mean, error) = mean_and_error(&differences);

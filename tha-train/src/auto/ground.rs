@@ -51,6 +51,8 @@ pub enum Part {
     Steps,
     /// Short fits of networks: a kernel in their place.
     ShortFits,
+    /// All ways to combine heads but one: settings on all inputs with equal, shared and own weights, then these and subsets.
+    Ways(usize),
 }
 
 impl<'a> Ground<'a> {

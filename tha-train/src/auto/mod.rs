@@ -24,6 +24,7 @@ mod params;
 mod polynomial;
 mod search;
 mod setting;
+mod subsets;
 mod surrogate;
 #[cfg(test)]
 mod tests;
@@ -56,9 +57,9 @@ use trial::Trial;
 
 /// Rows on which settings are compared, at least; of twice as many or more every n-th is taken.
 const ROWS: usize = 6000;
-/// Parts of the time after which subsets begin and the search ends; the rest is for the fits to all rows.
-const SUBSETS_FROM: f64 = 0.6;
-const SEARCH_UNTIL: f64 = 0.75;
+/// The part of the time after which the search ends, and what is taken off it for fits to so many rows or more.
+const SEARCH_UNTIL: f64 = 0.9;
+const FITS: (f64, usize) = (0.15, 60_000);
 /// Sizes of which the error is told.
 const BUDGETS: [usize; 3] = [64 << 10, 16 << 10, 4 << 10];
 /// A linear model is delivered unless the best is better by this factor.
@@ -170,8 +171,7 @@ impl AutoParams {
         let effort = Effort {
             trials: self.trials.unwrap_or(usize::MAX),
             heads: self.heads,
-            end: after(SEARCH_UNTIL),
-            subsets: after(SUBSETS_FROM),
+            end: after(SEARCH_UNTIL - FITS.0 * (data.len() as f64 / FITS.1 as f64).min(1.0)),
             budgets: (self.budget_flash, self.budget_macs.unwrap_or(usize::MAX)),
         };
         let mut search = Search::new(ground, effort, checkpoint, lists, progress);

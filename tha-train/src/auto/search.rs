@@ -1,6 +1,7 @@
 //! Which settings are tried, in which order. Every next one depends on the results before it alone, never on time or threads:
 //! a search that was cut short is the beginning of the longer one.
 
+use super::bases::longest;
 use super::blend::{Member, Way, blend};
 use super::deliver::size_alone;
 use super::divided::Wanted;
@@ -10,8 +11,8 @@ use super::setting::{MANY, PIECES, Setting};
 use super::trial::{Predictions, RIDGES, Trial, WEAK};
 use crate::checkpoint::{self, Checkpoint};
 use crate::fit::FitError;
-use crate::network::Normal;
 use crate::progress::{Event, Progress};
+use crate::solve::mean_and_error;
 use crate::stage::Basis;
 use std::time::{Duration, Instant};
 
@@ -25,20 +26,15 @@ const WEAKER: f64 = 0.99;
 pub(super) const LINEAR: usize = 800;
 const FEW: usize = 250;
 /// Steps go on while they help by this factor.
-const HELPS: f64 = 0.99;
+pub(super) const HELPS: f64 = 0.99;
 /// Bases and settings that are looked at more closely.
-const CLOSER: usize = 3;
+pub(super) const CLOSER: usize = 3;
 /// Bases that are looked at with products first.
 const QUADRATIC: usize = 8;
-/// Subsets of the inputs for heads.
-const SUBSETS: usize = 12;
 /// Smaller settings in the place of one for which there is no room.
 const SMALLER: usize = 3;
 /// With half of the inputs a setting may be worse by this factor before a quarter of them is tried.
 const FEWER: f64 = 1.05;
-/// Draws for each of them: few inputs have few distinct subsets.
-const DRAWS: usize = 20;
-
 /// What a setting predicts, or why it cannot be fitted.
 type Tested = Result<Predictions, String>;
 /// The name of what is kept of it.
@@ -68,9 +64,8 @@ pub(super) struct Effort {
     pub(super) trials: usize,
     /// Heads on subsets of the inputs; none for as many as usual.
     pub(super) heads: Option<usize>,
-    /// When the search must end, and when subsets must begin.
+    /// When the search must end.
     pub(super) end: Option<Instant>,
-    pub(super) subsets: Option<Instant>,
     /// Bytes of flash and multiply-accumulates per sample that a model may take.
     pub(super) budgets: (usize, usize),
 }
@@ -96,7 +91,7 @@ pub(super) struct Search<'a> {
 }
 
 /// The search is over.
-struct Over;
+pub(super) struct Over;
 
 impl<'a> Search<'a> {
     pub(super) fn new(
@@ -124,10 +119,10 @@ impl<'a> Search<'a> {
 
     /// Tries settings until none is left or time is over.
     pub(super) fn run(&mut self, bases: &[Setting]) -> Result<(), FitError> {
-        if self.settings(bases, self.effort.subsets)?.is_err() {
+        if self.settings(bases)?.is_err() {
             self.complete = false;
         }
-        if self.polynomial.is_none() && self.subsets(self.effort.end)?.is_err() {
+        if self.polynomial.is_none() && self.subsets()?.is_err() {
             self.complete = false;
         }
         Ok(())
@@ -173,16 +168,12 @@ impl<'a> Search<'a> {
     }
 
     /// Tries a setting.
-    fn attempt(
-        &mut self,
-        setting: Setting,
-        ridges: &[f64],
-        end: Option<Instant>,
-    ) -> Result<Result<(), Over>, FitError> {
-        // The first trials are made in any case: there must be something to deliver.
-        let work = setting.work(self.ground.data.inputs.len(), self.ground.y.ncols());
-        let expected = Duration::from_secs_f64(work * self.pace);
-        let late = end.is_some_and(|end| Instant::now() + expected > end);
+    pub(super) fn attempt(&mut self, setting: Setting, ridges: &[f64]) -> Result<Result<(), Over>, FitError> {
+        // The first trials are made in any case: there must be something to deliver. Settings leave time for heads on subsets.
+        let work = self.work(&setting);
+        let heads = if setting.inputs.is_none() { self.work_of_heads() } else { 0.0 };
+        let expected = Duration::from_secs_f64((work + heads) * self.pace);
+        let late = self.effort.end.is_some_and(|end| Instant::now() + expected > end);
         let whole = self.trials.iter().filter(|trial| trial.setting.inputs.is_none()).count();
         let whole = whole + self.listed.len();
         let enough = setting.inputs.is_none() && whole >= self.effort.trials;
@@ -210,16 +201,20 @@ impl<'a> Search<'a> {
         Ok(Ok(()))
     }
 
+    pub(super) fn work(&self, setting: &Setting) -> f64 {
+        setting.work(self.ground.data.inputs.len(), self.ground.y.ncols())
+    }
+
     fn is_kept(&self, setting: &Setting, ridges: &[f64]) -> Result<bool, FitError> {
         let Some(checkpoint) = self.checkpoint else { return Ok(false) };
         Ok(checkpoint.get::<Tested>(&checkpoint.place(TRIED, &(setting, ridges))?)?.is_some())
     }
 
-    fn all(&self) -> Vec<usize> {
+    pub(super) fn all(&self) -> Vec<usize> {
         (0..self.ground.count).collect()
     }
 
-    fn error(&self, trial: &Trial) -> f64 {
+    pub(super) fn error(&self, trial: &Trial) -> f64 {
         trial.error(self.ground, true, &self.all())
     }
 
@@ -229,8 +224,19 @@ impl<'a> Search<'a> {
         Some((self.error(trial), &trial.setting))
     }
 
+    /// Whether a setting is better than another by more than a standard error of their difference over the blocks.
+    fn is_clearly_better(&self, one: &Setting, other: &Setting) -> bool {
+        let find = |setting: &Setting| self.trials.iter().find(|trial| trial.setting == *setting);
+        let (Some(one), Some(other)) = (find(one), find(other)) else { return false };
+        let error = |trial: &Trial, block: usize| trial.error(self.ground, true, &[block]);
+        let gains: Vec<f64> =
+            (0..self.ground.count).map(|block| error(other, block) - error(one, block)).collect();
+        let (gain, deviation) = mean_and_error(&gains);
+        gain > deviation && self.error(one) < HELPS * self.error(other)
+    }
+
     /// Trials on all inputs from the best on.
-    fn ranked(&self, keep: impl Fn(&Setting) -> bool) -> Vec<usize> {
+    pub(super) fn ranked(&self, keep: impl Fn(&Setting) -> bool) -> Vec<usize> {
         let mut ranked: Vec<(f64, usize)> = (0..self.trials.len())
             .filter(|&k| self.trials[k].setting.inputs.is_none() && keep(&self.trials[k].setting))
             .map(|k| (self.error(&self.trials[k]), k))
@@ -254,7 +260,7 @@ impl<'a> Search<'a> {
         bases
     }
 
-    fn settings(&mut self, bases: &[Setting], end: Option<Instant>) -> Result<Result<(), Over>, FitError> {
+    fn settings(&mut self, bases: &[Setting]) -> Result<Result<(), Over>, FitError> {
         macro_rules! attempt {
             ($setting:expr) => {
                 let mut setting = $setting;
@@ -264,7 +270,7 @@ impl<'a> Search<'a> {
                 if self.ground.without == Some(Part::Maps) && setting.maps.is_some() {
                     continue;
                 }
-                if !self.tried(&setting) && self.attempt(setting, self.ridges(), end)?.is_err() {
+                if !self.tried(&setting) && self.attempt(setting, self.ridges())?.is_err() {
                     return Ok(Err(Over));
                 }
             };
@@ -300,6 +306,26 @@ impl<'a> Search<'a> {
                 }
             }
             decided!();
+            if round == 1 {
+                // Longer averages than all settings have history for, as long as they are clearly better: where they only look level, they
+                // follow the drift of the blocks beside the one that is left out.
+                while let Some((_, best)) = self.best(|_| true)
+                    && let Some(next) = best.longer()
+                    && next.is_small(p)
+                    && next.basis.bank(1).is_ok_and(|bank| bank.history() <= longest(self.ground.data))
+                    && !self.tried(&next)
+                {
+                    let best = best.clone();
+                    attempt!(next.clone());
+                    decided!();
+                    if !self.is_clearly_better(&next, &best) {
+                        self.trials.retain(|trial| trial.setting != next);
+                        let reason = "averages over half as many samples are about as good";
+                        self.failures.push((next, reason.into()));
+                        break;
+                    }
+                }
+            }
             // With fewer inputs as long as that does not hurt; where it helps, they stand for all where these are too many.
             let mut keep = if round == 1 && p >= MANY { p } else { 1 };
             while let Some((least, best)) = self.best(|_| true)
@@ -392,48 +418,9 @@ impl<'a> Search<'a> {
             let trial = &self.trials[k];
             if trial.ridges == RIDGES && self.wants_weaker(trial) {
                 let setting = trial.setting.clone();
-                if self.attempt(setting, &WEAK, end)?.is_err() {
+                if self.attempt(setting, &WEAK)?.is_err() {
                     return Ok(Err(Over));
                 }
-            }
-        }
-        Ok(Ok(()))
-    }
-
-    /// Heads on half of the inputs, with the best setting and those that are level with it: which of these is the best is chance.
-    fn subsets(&mut self, end: Option<Instant>) -> Result<Result<(), Over>, FitError> {
-        if !self.listed.is_empty() {
-            return Ok(Err(Over));
-        }
-        let p = self.ground.data.inputs.len();
-        let ranked = self.ranked(|_| true);
-        let Some(&best) = ranked.first() else { return Ok(Ok(())) };
-        let least = self.error(&self.trials[best]);
-        let level = |k: &usize| *k == best || HELPS * self.error(&self.trials[*k]) <= least;
-        let level = ranked.into_iter().take(CLOSER).filter(level);
-        let level: Vec<(Setting, Vec<f64>)> =
-            level.map(|k| (self.trials[k].setting.clone(), self.trials[k].ridges.clone())).collect();
-        let usual = if p < MANY { 0 } else { SUBSETS * level.len() };
-        let count = self.effort.heads.unwrap_or(usual);
-        let subsets = count.div_ceil(level.len());
-        let size = (p / 2).max(3).min(p);
-        let mut normal = Normal::new(self.ground.seed.wrapping_add(1));
-        let mut drawn: Vec<Vec<usize>> = Vec::new();
-        for _ in 0..DRAWS * subsets {
-            let mut order: Vec<(f64, usize)> = (0..p).map(|input| (normal.draw(), input)).collect();
-            order.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let mut inputs: Vec<usize> = order[..size].iter().map(|(_, input)| *input).collect();
-            inputs.sort_unstable();
-            if drawn.len() == subsets || drawn.contains(&inputs) {
-                continue;
-            }
-            drawn.push(inputs);
-        }
-        let heads = level.iter().flat_map(|level| drawn.iter().map(move |inputs| (level, inputs)));
-        for ((setting, ridges), inputs) in heads.take(count) {
-            let setting = Setting { inputs: Some(inputs.clone()), ..setting.clone() };
-            if self.attempt(setting, ridges, end)?.is_err() {
-                return Ok(Err(Over));
             }
         }
         Ok(Ok(()))

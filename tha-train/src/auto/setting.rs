@@ -151,6 +151,16 @@ impl Setting {
         next
     }
 
+    /// Averages over twice as many samples, where the basis is of averages.
+    pub(super) fn longer(&self) -> Option<Self> {
+        let basis = match self.basis {
+            Basis::Levels(longest) => Basis::Levels(2 * longest),
+            Basis::Differences(longest) => Basis::Differences(2 * longest),
+            _ => return None,
+        };
+        Some(Self { basis, ..self.clone() })
+    }
+
     /// The same in less flash: fewer pieces of the maps, less rank, one network for all outputs, fewer inputs.
     pub(super) fn smaller(&self, inputs: usize, outputs: usize) -> Vec<Self> {
         let half = |count: usize| count.div_ceil(2);
