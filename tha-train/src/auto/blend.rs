@@ -3,22 +3,21 @@
 //!
 //! Weights from few blocks are noisy, so the way of combining is itself judged on blocks, with weights from the other blocks:
 //! the best setting alone, the best settings, or these and heads on subsets of the inputs; weights shared by the outputs or
-//! not. One head alone is taken only where it is clearly better, by three per cent and by a standard error:
-//! averages hedge.
+//! not. The weights are the mean over the ways that are level with the best. One head alone is taken only where it is clearly better,
+//! by three per cent and by a standard error: averages hedge.
 
 use super::ground::{Ground, Part};
+use super::judge::{Judge, Kind, Weighing};
 use super::trial::Trial;
-use crate::ensemble::weights::{Products, average};
 use crate::solve;
 pub(super) use crate::solve::mean_and_error;
-use nalgebra::{DMatrix, DVector};
 
 /// Settings on all inputs that take part.
 const SETTINGS: usize = 8;
-/// Heads with less weight go.
-const LEAST: f64 = 0.04;
 /// One head alone must be better than the best average by this factor.
 const CLEARLY: f64 = 1.03;
+/// Ways that are worse than the best by no more than this factor are level with it.
+const LEVEL: f64 = 1.02;
 /// The linear part goes on outside of the range unless that is worse by this factor.
 const WORSE: f64 = 1.02;
 
@@ -135,27 +134,32 @@ fn within(
         pool.iter().map(|&k| trials[k].best_ridges(ground, extend, blocks)).collect();
     let judge = Judge::new(ground, trials, &pool, &ridges, extend, blocks);
     let counts = std::iter::once(settings).chain((pool.len() > settings).then_some(pool.len()));
-    let mut ways: Vec<(Vec<usize>, Kind)> = counts
-        .flat_map(|count| [Kind::Equal, Kind::Shared, Kind::Own].map(|kind| ((0..count).collect(), kind)))
-        .collect();
+    let kinds = [Kind::Equal, Kind::Shared, Kind::Own];
+    let mut ways: Vec<Weighing> =
+        counts.flat_map(|heads| kinds.map(|kind| Weighing { heads, kind })).collect();
     if let Some(Part::Ways(only)) = ground.without {
         ways = vec![ways.swap_remove(only % ways.len())];
     }
-    let scores: Vec<(f64, Vec<f64>)> = ways.iter().map(|(heads, kind)| judge.nested(heads, *kind)).collect();
-    let chosen = (0..ways.len()).min_by(|&a, &b| scores[a].0.total_cmp(&scores[b].0))?;
-    if scores[chosen].0 > CLEARLY * best.0 && !matches!(ground.without, Some(Part::Ways(_))) {
+    let whole_pool: Vec<usize> = (0..pool.len()).collect();
+    let scored: Vec<(f64, Vec<f64>)> =
+        ways.iter().map(|way| judge.nested(&whole_pool[..way.heads], &[*way])).collect();
+    let (least, of_least) = scored.iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
+    if *least > CLEARLY * best.0 && !matches!(ground.without, Some(Part::Ways(_))) {
         let of_best = by_block(ground, trials, best.1, extend, blocks);
-        let differences: Vec<f64> = scores[chosen].1.iter().zip(&of_best).map(|(a, b)| a - b).collect();
+        let differences: Vec<f64> = of_least.iter().zip(&of_best).map(|(a, b)| a - b).collect();
         let (mean, error) = mean_and_error(&differences);
         if mean > error {
             return Some((best.0, alone(best.1, extend), true));
         }
     }
-    let (mut kept, kind) = ways[chosen].clone();
-    let count = kept.len();
+    // Which of the ways that are level is the best is chance: their mean is taken.
+    let level = |(_, scored): &(&Weighing, &(f64, Vec<f64>))| scored.0 <= LEVEL * least;
+    let ways: Vec<Weighing> = ways.iter().zip(&scored).filter(level).map(|(way, _)| *way).collect();
+    let count = ways.iter().map(|way| way.heads).max()?;
+    let mut kept = whole_pool[..count].to_vec();
     // What is too large loses its least heads until it fits.
     loop {
-        let weights = judge.weights(&kept, kind, blocks);
+        let weights = judge.weights(&kept, &ways, blocks);
         let member = |(at, &k): (usize, &usize)| Member {
             trial: pool[k],
             ridges: ridges[k].clone(),
@@ -165,7 +169,7 @@ fn within(
         members.retain(|member| member.weights.iter().any(|weight| *weight > 0.0));
         let made = Blend { extend, members };
         if room(&made) <= 1.0 {
-            return Some((judge.nested(&kept, kind).0, made, kept.len() == count));
+            return Some((judge.nested(&kept, &ways).0, made, kept.len() == count));
         }
         if kept.len() <= 1 {
             return Some((best.0, alone(best.1, extend), false));
@@ -196,96 +200,4 @@ fn simplest(
     let scores: Vec<_> =
         ranked.iter().zip(&by_block).map(|(&(error, k), blocks)| (error, &blocks[..], cost(k))).collect();
     ranked[solve::simplest(&scores).unwrap_or(0)].1
-}
-
-/// Where the weights of heads come from.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Kind {
-    /// All the same.
-    Equal,
-    /// From all outputs together.
-    Shared,
-    /// Of each output from itself.
-    Own,
-}
-
-/// Inner products of the predictions of a pool, for every block and output.
-struct Judge<'a> {
-    ground: &'a Ground<'a>,
-    blocks: &'a [usize],
-    /// By block of the ground, then by output.
-    products: Vec<Vec<Products>>,
-}
-
-impl<'a> Judge<'a> {
-    fn new(
-        ground: &'a Ground<'a>,
-        trials: &[Trial],
-        pool: &[usize],
-        ridges: &[Vec<usize>],
-        extend: bool,
-        blocks: &'a [usize],
-    ) -> Self {
-        let outputs = ground.y.ncols();
-        let of_block = |block: usize| {
-            let rows: Vec<usize> = (0..ground.rows.len()).filter(|&t| ground.blocks[t] == block).collect();
-            let of_output = |j: usize| {
-                let mut products = Products::new(pool.len());
-                if blocks.contains(&block) {
-                    let predictions = DMatrix::from_fn(rows.len(), pool.len(), |i, k| {
-                        trials[pool[k]].value(ridges[k][j], extend, rows[i], j)
-                    });
-                    products.add(&predictions, &DVector::from_fn(rows.len(), |i, _| ground.y[(rows[i], j)]));
-                }
-                products
-            };
-            (0..outputs).map(of_output).collect()
-        };
-        Self { ground, blocks, products: (0..ground.count).map(of_block).collect() }
-    }
-
-    /// Convex weights of some heads of the pool from some blocks, for each output.
-    fn weights(&self, heads: &[usize], kind: Kind, blocks: &[usize]) -> Vec<DVector<f64>> {
-        let outputs = self.ground.y.ncols();
-        let sum = |outputs: &[usize]| {
-            let mut sum = Products::new(heads.len());
-            for (&block, &j) in blocks.iter().flat_map(|block| outputs.iter().map(move |j| (block, j))) {
-                sum.add_products(&self.products[block][j].select(heads));
-            }
-            let mut weights = average(&sum);
-            weights.iter_mut().filter(|weight| **weight < LEAST).for_each(|weight| *weight = 0.0);
-            let total = weights.sum();
-            weights / total
-        };
-        if kind == Kind::Equal {
-            return vec![DVector::from_element(heads.len(), 1.0 / heads.len() as f64); outputs];
-        }
-        if kind == Kind::Shared {
-            return vec![sum(&(0..outputs).collect::<Vec<_>>()); outputs];
-        }
-        (0..outputs).map(|j| sum(&[j])).collect()
-    }
-
-    /// The error of some heads on all blocks and on each, with weights from the others.
-    fn nested(&self, heads: &[usize], kind: Kind) -> (f64, Vec<f64>) {
-        let relative = |squares: &[f64], rows: usize| {
-            let root = |(square, spread): (&f64, &f64)| (square / rows.max(1) as f64).sqrt() / spread;
-            squares.iter().zip(&self.ground.spread).map(root).sum::<f64>() / squares.len().max(1) as f64
-        };
-        let mut by_block = Vec::with_capacity(self.blocks.len());
-        let outputs = self.ground.y.ncols();
-        let (mut squares, mut rows) = (vec![0.0; outputs], 0);
-        for &block in self.blocks {
-            let others: Vec<usize> =
-                self.blocks.iter().copied().filter(|&b| b != block || self.blocks.len() == 1).collect();
-            let weights = self.weights(heads, kind, &others);
-            let count = self.ground.sizes[block];
-            let losses: Vec<f64> =
-                (0..outputs).map(|j| self.products[block][j].select(heads).loss(&weights[j])).collect();
-            squares.iter_mut().zip(&losses).for_each(|(square, loss)| *square += loss);
-            by_block.push(relative(&losses, count));
-            rows += count;
-        }
-        (relative(&squares, rows), by_block)
-    }
 }

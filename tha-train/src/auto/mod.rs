@@ -17,6 +17,7 @@ mod divided;
 mod front;
 mod ground;
 mod honest;
+mod judge;
 mod matter;
 mod odd;
 mod outcome;
