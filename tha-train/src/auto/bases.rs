@@ -12,6 +12,9 @@ const PART: f64 = 0.02;
 const ORDERS: [usize; 4] = [2, 4, 8, 16];
 const POLES: usize = 8;
 
+/// Poles are near each other if they are nearer than this part of their distance from the unit circle.
+const NEAR: f64 = 0.1;
+
 /// Samples at the start of a record that may serve as history.
 pub(super) fn history(data: &Dataset) -> usize {
     let part = (PART * data.len() as f64 / data.records.len().max(1) as f64) as usize;
@@ -26,10 +29,12 @@ pub(super) fn longest(data: &Dataset) -> usize {
     (median / 8).min(1024)
 }
 
-/// The bases that fit so much history, each with a prior over its lags where there are many.
+/// The bases that fit so much history. Resonators may take as much as any filter: that is counted until their start has faded to a
+/// thousandth, and what is left of it at the first rows that are compared only makes them look worse.
 pub(super) fn bases(data: &Dataset, history: usize) -> Vec<Setting> {
     let p = data.inputs.len();
-    let fits = |basis: &Basis| basis.bank(1).is_ok_and(|bank| bank.history() <= history);
+    let longest = longest(data);
+    let fits = |basis: &Basis, most: usize| basis.bank(1).is_ok_and(|bank| bank.history() <= most);
     let lags = [1, 2, 3, 5, 10, 20, 50, 100, 200, 300].map(Basis::Lags);
     let averages = (1..=10).map(|k| 1 << k).flat_map(|t| [Basis::Levels(t), Basis::Differences(t)]);
     // Four digits are enough, and can be typed.
@@ -42,20 +47,75 @@ pub(super) fn bases(data: &Dataset, history: usize) -> Vec<Setting> {
             resonators.extend([2, 4].map(|count| Basis::Kautz { re, im, count }));
         }
         // Those of noise often hardly fade.
-        let fading =
-            |pole: &(f64, f64)| Basis::Poles(Poles::new(&[*pole])).bank(1).map(|bank| bank.history());
-        let found: Vec<(f64, f64)> =
-            found.into_iter().filter(|pole| fading(pole).is_ok_and(|needed| needed <= history / 2)).collect();
+        let fading = |pole: &(f64, f64)| fits(&Basis::Poles(Poles::new(&[*pole])), longest / 2);
+        let mut found: Vec<(f64, f64)> = found.into_iter().filter(fading).collect();
+        // Sorted by their modulus: equal real poles are neighbours, and resonators may stand twice in a row.
+        found.dedup_by(|a, b| a.1 == 0.0 && a == b);
         if found.len() > 1 {
             resonators.push(Basis::Poles(Poles::new(&found)));
         }
     }
-    let mut known: Vec<Basis> = Vec::new();
-    resonators.retain(|basis| {
-        !known.contains(basis) && {
-            known.push(*basis);
-            true
+    let mut bases: Vec<Basis> =
+        lags.into_iter().chain(averages).filter(|basis| fits(basis, history)).collect();
+    for basis in resonators {
+        if !bases.iter().any(|other| is_near(other, &basis)) && fits(&basis, longest) {
+            bases.push(basis);
         }
-    });
-    lags.into_iter().chain(averages).chain(resonators).filter(fits).map(Setting::linear).collect()
+    }
+    bases.into_iter().map(Setting::linear).collect()
+}
+
+/// Whether two bases have nearly the same resonators: linear models of several orders find the same pole again.
+fn is_near(one: &Basis, other: &Basis) -> bool {
+    let near =
+        |(a, b): (&(f64, f64), &(f64, f64))| (a.0 - b.0).hypot(a.1 - b.1) < NEAR * (1.0 - a.0.hypot(a.1));
+    match (one, other) {
+        (Basis::Kautz { re: a, im: b, count: n }, Basis::Kautz { re: c, im: d, count: m }) => {
+            n == m && near((&(*a, *b), &(*c, *d)))
+        }
+        (Basis::Poles(one), Basis::Poles(other)) => {
+            let (one, other) = (one.list(), other.list());
+            one.len() == other.len() && one.iter().zip(other).all(near)
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::Normal;
+
+    #[test]
+    fn a_double_pole_gives_averages_that_differ() {
+        // Two averages in a row: linear models find a pair of poles near the real axis.
+        let mut normal = Normal::new(1);
+        let (mut first, mut second) = (0.0, 0.0);
+        let u: Vec<f64> = (0..3000).map(|_| normal.draw()).collect();
+        let y = u.iter().map(|u| {
+            first += 0.1 * (u - first);
+            second += 0.1 * (first - second);
+            second + 0.01 * normal.draw()
+        });
+        let data = Dataset::new("two averages", vec![u.clone()], vec![y.collect()]);
+        let bases = bases(&data, history(&data));
+        let poles = || bases.iter().filter(|setting| matches!(setting.basis, Basis::Poles(_)));
+        assert!(poles().count() > 0);
+        for setting in poles() {
+            assert_eq!(setting.basis.to_string().parse(), Ok(setting.basis), "{}", setting.basis);
+        }
+    }
+
+    #[test]
+    fn poles_that_fade_alike_are_near() {
+        let kautz = |re: f64, im: f64, count: usize| Basis::Kautz { re, im, count };
+        assert!(is_near(&kautz(0.753, 0.551, 4), &kautz(0.758, 0.552, 4)));
+        assert!(!is_near(&kautz(0.753, 0.551, 4), &kautz(0.758, 0.552, 2)));
+        // Ten times as long.
+        assert!(!is_near(&kautz(0.99, 0.0, 2), &kautz(0.999, 0.0, 2)));
+        let poles = |list: &[(f64, f64)]| Basis::Poles(Poles::new(list));
+        assert!(is_near(&poles(&[(0.972, 0.0), (0.924, 0.0)]), &poles(&[(0.973, 0.0), (0.923, 0.0)])));
+        assert!(!is_near(&poles(&[(0.972, 0.0)]), &poles(&[(0.973, 0.0), (0.923, 0.0)])));
+        assert!(!is_near(&Basis::Levels(4), &Basis::Levels(4)));
+    }
 }

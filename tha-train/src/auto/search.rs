@@ -245,19 +245,22 @@ impl<'a> Search<'a> {
         ranked.into_iter().map(|(_, k)| k).collect()
     }
 
-    /// The bases of the best trials, each once.
+    /// The bases of the best trials, each once. Of those that are level with the best the ones with the fewest features come first: with
+    /// maps and higher degrees they are tried in a fraction of the time.
     fn best_bases(&self, count: usize) -> Vec<Basis> {
-        let mut bases = Vec::new();
-        for k in
-            self.ranked(|setting| setting.degree <= 2 && setting.maps.is_none() && setting.gamma != GAMMAS[1])
-        {
+        let ranked = self
+            .ranked(|setting| setting.degree <= 2 && setting.maps.is_none() && setting.gamma != GAMMAS[1]);
+        let mut bases: Vec<(f64, Basis)> = Vec::new();
+        for k in ranked {
             let basis = self.trials[k].setting.basis;
-            if !bases.contains(&basis) {
-                bases.push(basis);
+            if bases.iter().all(|(_, other)| *other != basis) {
+                bases.push((self.error(&self.trials[k]), basis));
             }
         }
-        bases.truncate(count);
-        bases
+        let least = bases.first().map_or(0.0, |(error, _)| *error);
+        let level = bases.iter().take_while(|(error, _)| HELPS * error <= least).count();
+        bases[..level].sort_by_key(|(_, basis)| basis.features());
+        bases.into_iter().map(|(_, basis)| basis).take(count).collect()
     }
 
     fn settings(&mut self, bases: &[Setting]) -> Result<Result<(), Over>, FitError> {

@@ -60,12 +60,20 @@ impl Poles {
         made
     }
 
-    fn list(&self) -> &[(f64, f64)] {
+    /// Real and imaginary parts.
+    pub(crate) fn list(&self) -> &[(f64, f64)] {
         &self.poles[..self.count]
     }
 
     fn resonators(&self) -> usize {
         self.list().iter().filter(|pole| pole.1 != 0.0).count()
+    }
+
+    /// Averages stand beside each other, so that two with the same pole, as a file holds it, are one.
+    fn has_equal_averages(&self) -> bool {
+        let averages = &self.list()[self.resonators()..];
+        let equal = |a: &(f64, f64), b: &(f64, f64)| a.0 as f32 == b.0 as f32;
+        (1..averages.len()).any(|k| averages[..k].iter().any(|earlier| equal(earlier, &averages[k])))
     }
 }
 
@@ -104,6 +112,9 @@ impl Basis {
                 if poles.list().iter().any(|&(re, im)| im == 0.0 && !(re > 0.0 && re < 1.0)) =>
             {
                 refuse("a real pole must lie between 0 and 1")
+            }
+            Self::Poles(poles) if poles.has_equal_averages() => {
+                refuse("the same real pole stands twice: once is enough")
             }
             Self::Poles(poles) => poles.list().iter().try_for_each(|&(re, im)| pole(re, im).map(|_| ())),
             _ => Ok(()),
@@ -292,6 +303,7 @@ mod tests {
             ("poles:1,0", "between 0 and 1"),
             ("poles:0.6,0.8", "modulus 1;"),
             ("poles:0.9,inf", "must be finite"),
+            ("poles:0.9,0,0.5,0.5,0.9,0", "stands twice"),
         ] {
             let said = text.parse::<Basis>().unwrap_err().to_string();
             assert!(said.contains(finding) && !said.contains('\n'), "{text}: {said}");

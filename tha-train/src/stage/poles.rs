@@ -63,8 +63,10 @@ pub fn poles(data: &Dataset, orders: &[usize]) -> Result<Vec<Vec<Complex<f64>>>,
             (observed.rows(0, (side - 1) * outputs), observed.rows(outputs, (side - 1) * outputs));
         let Ok(step) = first.into_owned().svd(true, true).solve(&shifted, 1e-12) else { return Vec::new() };
         let mut poles: Vec<Complex<f64>> = step.complex_eigenvalues().iter().copied().collect();
-        poles.iter_mut().filter(|pole| pole.im.abs() <= ANGLE).for_each(|pole| pole.im = 0.0);
-        poles.retain(|pole| (pole.im > 0.0 || pole.im == 0.0 && pole.re > FADES) && pole.norm() < MODULUS);
+        // Of a conjugate pair one, also where it is so near to the real axis that it counts as real.
+        poles.retain(|pole| pole.im >= 0.0 && pole.norm() < MODULUS);
+        poles.iter_mut().filter(|pole| pole.im <= ANGLE).for_each(|pole| pole.im = 0.0);
+        poles.retain(|pole| pole.im > 0.0 || pole.re > FADES);
         poles.sort_by(|a, b| b.norm().total_cmp(&a.norm()));
         poles
     };
