@@ -27,7 +27,6 @@ impl Plan {
         data: &Data,
         options: &Bound<'_, PyDict>,
         folder: PathBuf,
-        portable: bool,
     ) -> PyResult<Self> {
         let options = Options(options);
         let set = Dataset::clone(&data.set);
@@ -35,12 +34,12 @@ impl Plan {
         let plan = if options.auto()? {
             let params = options.auto_params()?;
             beside(py, threads, None, move |watch| {
-                tha_train::Plan::auto(params, set, &folder, portable, watch).map_err(refusal)
+                tha_train::Plan::auto(params, set, &folder, watch).map_err(refusal)
             })
         } else {
             let params = options.fit_params(&data.set.inputs)?;
             beside(py, threads, None, move |watch| {
-                tha_train::Plan::new(params, set, &folder, portable, watch).map_err(refusal)
+                tha_train::Plan::new(params, set, &folder, watch).map_err(refusal)
             })
         };
         Ok(Self { plan: Arc::new(plan?) })
