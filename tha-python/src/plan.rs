@@ -22,12 +22,7 @@ pub struct Plan {
 impl Plan {
     /// Plans a fit in a folder, or goes on with an automatic one.
     #[new]
-    fn new(
-        py: Python<'_>,
-        data: &Data,
-        options: &Bound<'_, PyDict>,
-        folder: PathBuf,
-    ) -> PyResult<Self> {
+    fn new(py: Python<'_>, data: &Data, options: &Bound<'_, PyDict>, folder: PathBuf) -> PyResult<Self> {
         let options = Options(options);
         let set = Dataset::clone(&data.set);
         let threads = options.threads()?;
