@@ -119,7 +119,8 @@ impl<'py> Options<'_, 'py> {
             .coverage(self.number("coverage")?.unwrap_or(FitParams::COVERAGE))
             .budget_macs(self.count("budget_macs")?)
             .checkpoint(self.checkpoint()?)
-            .seed(self.seed()?))
+            .seed(self.seed()?)
+            .portable(self.flag("portable")?))
     }
 
     /// The parameters of a fit to data with these inputs.
@@ -170,7 +171,8 @@ impl<'py> Options<'_, 'py> {
             .combine(self.chosen("combine", COMBINATIONS)?)
             .checkpoint(self.checkpoint()?)
             .budget_flash(self.count("budget_flash")?)
-            .budget_macs(self.count("budget_macs")?))
+            .budget_macs(self.count("budget_macs")?)
+            .portable(self.flag("portable")?))
     }
 
     /// A strategy by its name, or lists of names or indices.

@@ -22,25 +22,19 @@ pub struct Plan {
 impl Plan {
     /// Plans a fit in a folder, or goes on with an automatic one.
     #[new]
-    fn new(
-        py: Python<'_>,
-        data: &Data,
-        options: &Bound<'_, PyDict>,
-        folder: PathBuf,
-        portable: bool,
-    ) -> PyResult<Self> {
+    fn new(py: Python<'_>, data: &Data, options: &Bound<'_, PyDict>, folder: PathBuf) -> PyResult<Self> {
         let options = Options(options);
         let set = Dataset::clone(&data.set);
         let threads = options.threads()?;
         let plan = if options.auto()? {
             let params = options.auto_params()?;
             beside(py, threads, None, move |watch| {
-                tha_train::Plan::auto(params, set, &folder, portable, watch).map_err(refusal)
+                tha_train::Plan::auto(params, set, &folder, watch).map_err(refusal)
             })
         } else {
             let params = options.fit_params(&data.set.inputs)?;
             beside(py, threads, None, move |watch| {
-                tha_train::Plan::new(params, set, &folder, portable, watch).map_err(refusal)
+                tha_train::Plan::new(params, set, &folder, watch).map_err(refusal)
             })
         };
         Ok(Self { plan: Arc::new(plan?) })

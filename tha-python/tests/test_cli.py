@@ -21,6 +21,7 @@ FITS = {
     ),
     "filters": ({"basis": "levels:8", "maps": 4, "degree": 2, "max_rank": 2}, "--basis levels:8 --maps 4 --degree 2 --max-rank 2"),
     "auto": ({"auto": True, "trials": 3}, "--auto --trials 3"),
+    "portable": ({"memory": 2, "degree": 2, "heads": 3, "subset_size": 2, "portable": True}, "--memory 2 --degree 2 --heads 3 --subset-size 2 --portable"),
 }
 
 

@@ -1,5 +1,6 @@
 """Heads on real clusters of processes: the bytes of the local run, also when a worker is killed; one error that names the head."""
 
+import concurrent.futures
 import os
 import signal
 import subprocess
@@ -186,6 +187,14 @@ def test_the_command_line_gives_the_same_bytes(data, expected, cli, csv, tmp_pat
     cli("head", tmp_path / "work", *reversed(range(16)), "-q")
     cli("merge", tmp_path / "work", "--out", tmp_path / "model.tha", "-q")
     assert (tmp_path / "model.tha").read_bytes() == expected
+
+
+def test_portable_fits_and_others_in_one_process(joblib, data, expected):
+    portable = tha.Volterra(**OPTIONS, portable=True).fit(*data).to_bytes()
+    assert tha.distributed.fit(tha.Volterra(**OPTIONS), *data, engine=joblib, portable=True).to_bytes() == portable
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        models = list(pool.map(lambda portable: tha.Volterra(**OPTIONS, portable=portable, threads=2).fit(*data), [True, False, True]))
+    assert [model.to_bytes() for model in models] == [portable, expected, portable]
 
 
 def test_refusals(joblib, data):

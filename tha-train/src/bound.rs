@@ -129,8 +129,8 @@ impl Real for Approximate {
         let state = a.error.max(b.error);
         let sizes = re.abs() * (a.value.abs() + state) + im.abs() * (b.value.abs() + state);
         let others = im.abs() * (a.value.abs() + state) + re.abs() * (b.value.abs() + state);
-        let rounding = 3.1 * UNIT * (sizes + u.size()).hypot(others) + 6.0 * UNDERFLOW;
-        let error = re.hypot(im) * state + u.error + rounding;
+        let rounding = 3.1 * UNIT * libm::hypot(sizes + u.size(), others) + 6.0 * UNDERFLOW;
+        let error = libm::hypot(re, im) * state + u.error + rounding;
         let inside = x.abs().max(y.abs()) + error <= f64::from(f32::MAX);
         let error = if inside { error } else { f64::INFINITY };
         (Self { value: x, error }, Self { value: y, error })

@@ -26,6 +26,8 @@ const CHECKSUM: &str = "checksum";
 /// The entries of the program and of the processor.
 pub(crate) const PROGRAM: &str = "program";
 pub(crate) const PROCESSOR: &str = "processor";
+/// What stands in the place of the processor where the kernels give the same bits on all of them.
+const PORTABLE: &str = "portable";
 /// The first bytes of a stored value; the hash in its name, the value and the checksum follow.
 const MAGIC: [u8; 8] = *b"THA-KEPT";
 
@@ -61,7 +63,7 @@ pub(crate) fn identity(
         ("data", hexadecimal(data.fingerprint())),
         ("validation on", judge),
         (PROGRAM, program()),
-        (PROCESSOR, processor()),
+        (PROCESSOR, if linalg::portable() { PORTABLE.to_owned() } else { processor() }),
     ];
     settings.into_iter().chain(common).map(|(name, value)| (name.to_owned(), value)).collect()
 }
@@ -71,12 +73,15 @@ pub(crate) fn program() -> String {
     format!("{} {}", env!("CARGO_PKG_VERSION"), env!("THA_CODE"))
 }
 
-/// The processor, and the last bits that the kernels chosen for it give.
+/// The processor and the last bits that the kernels chosen for it give; in portable fits, those that portable kernels give, so that a
+/// machine on which they give others is seen.
 pub(crate) fn processor() -> String {
     // A worker fits many heads.
-    static KNOWN: OnceLock<String> = OnceLock::new();
-    let find = || format!("{} {}", std::env::consts::ARCH, hexadecimal(linalg::fingerprint()));
-    KNOWN.get_or_init(find).clone()
+    static KNOWN: [OnceLock<String>; 2] = [OnceLock::new(), OnceLock::new()];
+    let portable = linalg::portable();
+    let name = if portable { PORTABLE } else { std::env::consts::ARCH };
+    let find = || format!("{name} {}", hexadecimal(linalg::fingerprint()));
+    KNOWN[usize::from(portable)].get_or_init(find).clone()
 }
 
 /// The value of a stage: what is stored of it, or else what `compute` gives, which is then stored. `start` is everything

@@ -72,7 +72,7 @@ pub fn filters(spec: &ModelSpec) -> (Vec<f64>, Vec<[f32; 2]>) {
     let (mut averages, mut poles) = (Vec::new(), Vec::new());
     for section in &spec.stage.sections {
         match section.filter {
-            Filter::Average { alpha } => averages.push(-(-f64::from(alpha)).ln_1p().recip()),
+            Filter::Average { alpha } => averages.push(-libm::log1p(-f64::from(alpha)).recip()),
             Filter::Resonator(resonator) => poles.push(resonator.pole),
         }
     }

@@ -4,13 +4,24 @@
 //! copying. faer is several times faster on exactly these operations (products 22 to 36 GFLOP/s against 1.5 for
 //! `tr_mul`, Cholesky 10 against 1.4). Everything runs sequentially here: threads split the work above this
 //! module into fixed pieces, so that the result does not depend on their number.
+//!
+//! faer chooses its kernels by the processor and has no option for it. Portable fits (`level`) therefore have kernels of their own
+//! (`kernels`) and the factorisations of nalgebra (`factor`). Everything outside this module that a fit computes has the same bits on
+//! every processor anyway: plain loops, and elementary functions of `libm` instead of those of the system.
+
+mod factor;
+mod kernels;
+mod level;
+
+pub(crate) use level::{portable, portably};
 
 use crate::network::Normal;
+use crc::{CRC_64_XZ, Crc};
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Conj, MatMut, MatRef, Par, Side};
+use kernels::Part;
 use nalgebra::DMatrix;
-use std::hash::{DefaultHasher, Hasher};
 
 /// A column-major slice seen as a faer matrix.
 pub(crate) fn columns(data: &[f64], rows: usize, columns: usize) -> MatRef<'_, f64> {
@@ -40,17 +51,27 @@ pub(crate) fn owned(matrix: MatRef<'_, f64>) -> DMatrix<f64> {
 
 /// `dst += lhs * rhs`.
 pub(crate) fn add_product(dst: MatMut<'_, f64>, lhs: MatRef<'_, f64>, rhs: MatRef<'_, f64>) {
+    if portable() {
+        return kernels::add_product(dst, lhs, rhs, 1.0, Part::All);
+    }
     matmul(dst, Accum::Add, lhs, rhs, 1.0, Par::Seq);
 }
 
 /// `dst = lhs * rhs`.
-pub(crate) fn set_product(dst: MatMut<'_, f64>, lhs: MatRef<'_, f64>, rhs: MatRef<'_, f64>) {
+pub(crate) fn set_product(mut dst: MatMut<'_, f64>, lhs: MatRef<'_, f64>, rhs: MatRef<'_, f64>) {
+    if portable() {
+        dst.fill(0.0);
+        return kernels::add_product(dst, lhs, rhs, 1.0, Part::All);
+    }
     matmul(dst, Accum::Replace, lhs, rhs, 1.0, Par::Seq);
 }
 
 /// Adds `a^T a` to the lower triangle of `dst`.
 pub(crate) fn add_gram_lower(dst: MatMut<'_, f64>, a: MatRef<'_, f64>) {
     use faer::linalg::matmul::triangular::{BlockStructure, matmul_with_conj};
+    if portable() {
+        return kernels::add_product(dst, a.transpose(), a, 1.0, Part::Lower);
+    }
     matmul_with_conj(
         dst,
         BlockStructure::TriangularLower,
@@ -70,6 +91,9 @@ pub(crate) fn add_gram_lower(dst: MatMut<'_, f64>, a: MatRef<'_, f64>) {
 /// positive definite.
 pub(crate) fn cholesky_in_place(matrix: &mut DMatrix<f64>) -> bool {
     use faer::linalg::cholesky::llt::factor::{cholesky_in_place, cholesky_in_place_scratch};
+    if portable() {
+        return kernels::cholesky_in_place(matrix);
+    }
     let size = matrix.nrows();
     let mut memory = MemBuffer::new(cholesky_in_place_scratch::<f64>(size, Par::Seq, Default::default()));
     let stack = MemStack::new(&mut memory);
@@ -80,6 +104,10 @@ pub(crate) fn cholesky_in_place(matrix: &mut DMatrix<f64>) -> bool {
 pub(crate) fn cholesky_solve(factor: &DMatrix<f64>, rhs: &mut DMatrix<f64>) {
     use faer::linalg::triangular_solve::{solve_lower_triangular_in_place, solve_upper_triangular_in_place};
     let factor = view(factor);
+    if portable() {
+        kernels::solve_lower(factor, view_mut(rhs));
+        return kernels::solve_upper(factor.transpose(), view_mut(rhs));
+    }
     solve_lower_triangular_in_place(factor, view_mut(rhs), Par::Seq);
     solve_upper_triangular_in_place(factor.transpose(), view_mut(rhs), Par::Seq);
 }
@@ -87,6 +115,9 @@ pub(crate) fn cholesky_solve(factor: &DMatrix<f64>, rhs: &mut DMatrix<f64>) {
 /// Solves `r^T z = rhs` in place for every column of `rhs`, `r` upper triangular.
 pub(crate) fn transposed_solve(r: &DMatrix<f64>, rhs: &mut DMatrix<f64>) {
     use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
+    if portable() {
+        return kernels::solve_lower(view(r).transpose(), view_mut(rhs));
+    }
     solve_lower_triangular_in_place(view(r).transpose(), view_mut(rhs), Par::Seq);
 }
 
@@ -95,6 +126,9 @@ pub(crate) fn transposed_solve(r: &DMatrix<f64>, rhs: &mut DMatrix<f64>) {
 pub(crate) fn symmetric_eigen(matrix: &DMatrix<f64>) -> Option<(Vec<f64>, DMatrix<f64>)> {
     if matrix.iter().any(|v| !v.is_finite()) {
         return None;
+    }
+    if portable() {
+        return factor::symmetric_eigen(matrix);
     }
     let eigen = view(matrix).self_adjoint_eigen(Side::Lower).ok()?;
     let values = eigen.S().column_vector();
@@ -129,6 +163,9 @@ pub(crate) fn svd(matrix: &DMatrix<f64>) -> Option<Svd> {
     if matrix.iter().any(|v| !v.is_finite()) {
         return None;
     }
+    if portable() {
+        return factor::svd(matrix);
+    }
     let svd = view(matrix).thin_svd().ok()?;
     let s = svd.S().column_vector();
     Some(Svd { u: owned(svd.U()), s: (0..s.nrows()).map(|i| s[i]).collect(), v: owned(svd.V()) })
@@ -136,13 +173,15 @@ pub(crate) fn svd(matrix: &DMatrix<f64>) -> Option<Svd> {
 
 /// Thin QR decomposition `(q, r)`: `q` has orthonormal columns, `r` is upper triangular.
 pub(crate) fn qr(matrix: &DMatrix<f64>) -> (DMatrix<f64>, DMatrix<f64>) {
+    if portable() {
+        return factor::qr(matrix);
+    }
     let qr = view(matrix).qr();
     (owned(qr.compute_thin_Q().as_ref()), owned(qr.thin_R()))
 }
 
-/// A hash of the bits that this machine gives for some products, factorisations and elementary functions. faer and nalgebra
-/// choose their kernels by the instructions of the processor, faer splits long sums by the size of the caches, and the
-/// system's library computes sines and logarithms: elsewhere the last bits may be others.
+/// A checksum of the bits that this thread's kernels give for some products and factorisations. faer chooses its own by the
+/// instructions of the processor and splits long sums by the size of the caches: elsewhere the last bits may be others.
 pub(crate) fn fingerprint() -> u64 {
     let mut normal = Normal::new(0);
     // More rows than any split of a sum, and a size that no vector length divides.
@@ -153,58 +192,22 @@ pub(crate) fn fingerprint() -> u64 {
     add_product(view_mut(&mut product), view(&tall).transpose(), view(&tall));
     let mut factor = gram.clone();
     cholesky_in_place(&mut factor);
+    let mut solved = tall.rows(0, 37).into_owned();
+    cholesky_solve(&factor, &mut solved);
     let (q, r) = qr(&tall.rows(0, 101).into_owned());
     let (values, vectors) = symmetric_eigen(&gram).unwrap_or_default();
     let Svd { u, s, v } = svd(&(&r * &gram)).unwrap_or_default();
-    let faded: Vec<f64> = r.iter().map(|value| (-value.abs()).exp()).collect();
+    let faded: Vec<f64> = r.iter().map(|value| libm::exp(-value.abs())).collect();
 
-    let mut hash = DefaultHasher::new();
-    for matrix in [&tall, &gram, &product, &factor, &q, &r, &vectors, &u, &v] {
-        matrix.iter().for_each(|value| hash.write_u64(value.to_bits()));
+    let crc = Crc::<u64>::new(&CRC_64_XZ);
+    let mut checksum = crc.digest();
+    let mut add = |value: &f64| checksum.update(&value.to_le_bytes());
+    for matrix in [&tall, &gram, &product, &factor, &solved, &q, &r, &vectors, &u, &v] {
+        matrix.iter().for_each(&mut add);
     }
-    [values, s, faded].iter().flatten().for_each(|value| hash.write_u64(value.to_bits()));
-    hash.finish()
+    [values, s, faded].iter().flatten().for_each(&mut add);
+    checksum.finalize()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn sample(rows: usize, cols: usize) -> DMatrix<f64> {
-        DMatrix::from_fn(rows, cols, |i, j| ((i * 7 + j * 13) as f64).sin())
-    }
-
-    #[test]
-    fn factorisations_rebuild_their_input() {
-        let a = sample(9, 4);
-        let (q, r) = qr(&a);
-        assert!((&q * &r - &a).norm() < 1e-12);
-        let f = svd(&a).unwrap();
-        let s = DMatrix::from_diagonal(&nalgebra::DVector::from_vec(f.s.clone()));
-        assert!((&f.u * s * f.v.transpose() - &a).norm() < 1e-12);
-        let mut gram = DMatrix::zeros(4, 4);
-        add_gram_lower(view_mut(&mut gram), view(&a));
-        gram.fill_upper_triangle_with_lower_triangle();
-        assert!((&gram - a.transpose() * &a).norm() < 1e-12);
-    }
-
-    #[test]
-    fn the_fingerprint_does_not_depend_on_where_the_memory_lies() {
-        let expected = fingerprint();
-        // Blocks that stay allocated move the next ones by a part of a vector register.
-        let mut kept: Vec<Vec<u8>> = Vec::new();
-        for size in 1..40 {
-            kept.extend([vec![0; 8 * size], vec![0; 1368 + 24 * size], vec![0; 10_000 + 16 * size]]);
-            assert_eq!(fingerprint(), expected, "{size}");
-        }
-        assert_eq!(kept.len(), 3 * 39);
-    }
-
-    #[test]
-    fn minimal_norm_drops_what_the_data_do_not_determine() {
-        let a = DMatrix::from_row_slice(2, 3, &[1.0, 1.0, 0.0, 0.0, 0.0, 2.0]);
-        let y = DMatrix::from_row_slice(2, 1, &[2.0, 4.0]);
-        let z = minimal_norm(&(a.transpose() * &a), &(a.transpose() * y), 1e-12).unwrap();
-        assert!((z - DMatrix::from_row_slice(3, 1, &[1.0, 1.0, 2.0])).norm() < 1e-12);
-    }
-}
+mod tests;

@@ -23,6 +23,7 @@ use crate::auto::AutoParams;
 use crate::checkpoint::{self, Checkpoint, Identity, PROCESSOR, PROGRAM};
 use crate::data::Dataset;
 use crate::fit::{FitError, FitParams, Validation};
+use crate::linalg::portably;
 use crate::progress::{Event, Progress};
 use heads::Heads;
 use merged::done;
@@ -39,7 +40,7 @@ use std::time::Instant;
 /// let data = generate(&SynthParams { samples: 200, ..SynthParams::new(SynthKind::Volterra) })?.train;
 /// let params = FitParams::new().memory(2).degree(2).max_rank(2).heads(2).subset_size(1);
 /// let folder = std::env::temp_dir().join(format!("plan-{}", std::process::id()));
-/// let plan = Plan::new(params.clone(), data.clone(), &folder, false, &Silent)?;
+/// let plan = Plan::new(params.clone(), data.clone(), &folder, &Silent)?;
 /// plan.write(&folder)?;
 /// for k in (0..plan.heads()).rev() {
 ///     Plan::read(&folder, Some(&[k]))?.fit_head(&folder, k, &Silent)?;
@@ -68,23 +69,25 @@ enum Work {
 }
 
 impl Plan {
-    /// Plans a fit in a folder, which is made where it does not exist; [`Plan::write`] puts the plan there. A `portable` plan takes heads only from machines whose
-    /// kernels give the bits of this one.
+    /// Plans a fit in a folder, which is made where it does not exist; [`Plan::write`] puts the plan there. With portable parameters
+    /// the heads have the same bytes on every processor.
     pub fn new(
         params: FitParams<'_>,
         data: Dataset,
         folder: &Path,
-        portable: bool,
         progress: &dyn Progress,
     ) -> Result<Self, FitError> {
-        let (heads, mut identity) = Heads::new(&params, &data, folder)?;
-        bind(&mut identity, portable);
-        let other = match params.judge() {
-            Validation::Data(other) => Some(other.clone()),
-            _ => None,
-        };
-        let heads = heads.divide((&data, other.as_ref()), &open(folder, &identity, progress)?)?;
-        Ok(Self { data, other, work: Work::Heads(Box::new(heads)), identity })
+        let portable = params.is_portable();
+        portably(portable, || {
+            let (heads, identity) = Heads::new(&params, &data, folder)?;
+            let identity = bound(identity, portable);
+            let other = match params.judge() {
+                Validation::Data(other) => Some(other.clone()),
+                _ => None,
+            };
+            let heads = heads.divide((&data, other.as_ref()), &open(folder, &identity, progress)?)?;
+            Ok(Self { data, other, work: Work::Heads(Box::new(heads)), identity })
+        })
     }
 
     /// Plans an automatic fit, or goes on where the pieces of an earlier plan for it are done.
@@ -92,20 +95,29 @@ impl Plan {
         params: AutoParams,
         data: Dataset,
         folder: &Path,
-        portable: bool,
         progress: &dyn Progress,
     ) -> Result<Self, FitError> {
-        let mut identity = Settings::identity(&params, &data)?;
-        bind(&mut identity, portable);
-        let checkpoint = open(folder, &identity, progress)?;
-        let before = match Self::read(folder, Some(&[])) {
-            Ok(Self { work: Work::Settings(before), identity: same, .. }) if same == identity => {
-                before.wanted
-            }
-            _ => Vec::new(),
-        };
-        let settings = Settings::new(params, before, &data, &checkpoint, progress)?;
-        Ok(Self { data, other: None, work: Work::Settings(settings), identity })
+        let portable = params.is_portable();
+        portably(portable, || {
+            let identity = bound(Settings::identity(&params, &data)?, portable);
+            let checkpoint = open(folder, &identity, progress)?;
+            let before = match Self::read(folder, Some(&[])) {
+                Ok(Self { work: Work::Settings(before), identity: same, .. }) if same == identity => {
+                    before.wanted
+                }
+                _ => Vec::new(),
+            };
+            let settings = Settings::new(params, before, &data, &checkpoint, progress)?;
+            Ok(Self { data, other: None, work: Work::Settings(settings), identity })
+        })
+    }
+
+    /// Whether the model has the same bytes on every processor.
+    pub fn portable(&self) -> bool {
+        match &self.work {
+            Work::Heads(heads) => heads.params.is_portable(),
+            Work::Settings(settings) => settings.params.is_portable(),
+        }
     }
 
     /// Pieces of work.
@@ -148,6 +160,10 @@ impl Plan {
 
     /// Does piece `k`, or finds that it is done already.
     pub fn fit_head(&self, folder: &Path, k: usize, progress: &dyn Progress) -> Result<HeadDone, FitError> {
+        portably(self.portable(), || self.head_done(folder, k, progress))
+    }
+
+    fn head_done(&self, folder: &Path, k: usize, progress: &dyn Progress) -> Result<HeadDone, FitError> {
         let start = Instant::now();
         if k >= self.heads() {
             let expected = match self.heads() {
@@ -181,11 +197,12 @@ fn refuse(folder: &Path, reason: String) -> FitError {
     FitError::Plan { folder: folder.display().to_string(), reason }
 }
 
-/// Whether the processor is a part of the identity; otherwise every piece says where it was done.
-fn bind(identity: &mut Identity, portable: bool) {
+/// The identity of a plan: only a portable one says its kernels, for the others every piece says where it was done.
+fn bound(mut identity: Identity, portable: bool) -> Identity {
     if !portable {
         identity.remove(PROCESSOR);
     }
+    identity
 }
 
 /// Opens the folder of a plan with this program.
@@ -194,14 +211,6 @@ fn open<'a>(
     identity: &Identity,
     progress: &'a dyn Progress,
 ) -> Result<Checkpoint<'a>, FitError> {
-    let here = checkpoint::processor();
-    if let Some(level) = identity.get(PROCESSOR).filter(|level| **level != here) {
-        let reason = format!(
-            "the plan is portable and its kernels are {level}; those of this machine, {here}, give other last bits; \
-             use machines of the first kind, or plan without --portable"
-        );
-        return Err(refuse(folder, reason));
-    }
     let mut identity = identity.clone();
     identity.insert(PROGRAM.into(), checkpoint::program());
     Checkpoint::open(folder, identity, |text| progress.report(&Event::Warning(text)))

@@ -175,35 +175,6 @@ fn an_automatic_fit_in_rounds() {
 }
 
 #[test]
-fn portable_plans_refuse_other_kernels() {
-    let bench = bench();
-    heads(&bench, "--heads 2 --subset-size 2 --portable", "work");
-    bench.ok("head work 0 1 -q");
-    bench.ok("merge work --out m.tha -q");
-    bench.ok(&format!("fit data/train.csv --out fitted.tha {BASE} --heads 2 --subset-size 2 -q"));
-    let read = |name: &str| std::fs::read(bench.path(name)).unwrap();
-    assert_eq!(read("m.tha"), read("fitted.tha"));
-    // The plan of a machine with other kernels: the same file with another name of them.
-    let path = bench.path("work/plan.kept");
-    let bytes = read("work/plan.kept");
-    let arch = format!("{} ", std::env::consts::ARCH);
-    let at = bytes.windows(arch.len()).position(|part| part == arch.as_bytes()).unwrap() + arch.len();
-    let mut other = bytes[..bytes.len() - 8].to_vec();
-    other[at] = if other[at] == b'0' { b'1' } else { b'0' };
-    let sum = crc::Crc::<u64>::new(&crc::CRC_64_XZ).checksum(&other);
-    std::fs::write(path, [other, sum.to_le_bytes().to_vec()].concat()).unwrap();
-    for command in ["head work 0 -q", "merge work --out m.tha --force -q"] {
-        let output = bench.run(command);
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(
-            said.contains("the plan is portable and its kernels are") && said.lines().count() == 1,
-            "{said}"
-        );
-    }
-}
-
-#[test]
 fn heads_of_other_processors_are_said() {
     let bench = bench();
     heads(&bench, "--heads 2 --subset-size 2", "work");

@@ -82,6 +82,8 @@ class Volterra(Fitted, RegressorMixin, BaseEstimator):
         As the options of `tha-train fit` with these names.
     seed : int, default 0
         Seed of everything: the same data and options give the same bytes, here and on the command line.
+    portable : bool, default False
+        The same bytes on every processor, by kernels that do not depend on it; without, other processors may differ in the last bits.
     threads : int, optional
         All processors when not given. The result is the same for any number.
     verbose : bool or "auto", default "auto"
@@ -131,6 +133,7 @@ class Volterra(Fitted, RegressorMixin, BaseEstimator):
         budget_macs: int | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         seed: int = 0,
+        portable: bool = False,
         threads: int | None = None,
         verbose: bool | str = "auto",
     ) -> None:
@@ -162,6 +165,7 @@ class Volterra(Fitted, RegressorMixin, BaseEstimator):
         self.budget_macs = budget_macs
         self.checkpoint = checkpoint
         self.seed = seed
+        self.portable = portable
         self.threads = threads
         self.verbose = verbose
 

@@ -242,8 +242,8 @@ def fit(estimator: Volterra, U: Any, Y: Any, records: Any = None, *, engine: Any
     """Fits the heads of an ensemble, or tries the settings of an automatic fit, on a cluster; the model has the bytes of `estimator.fit`.
 
     `engine` is a `distributed.Client`, the module `ray` after `ray.init()`, or a `joblib.Parallel`. Heads that depend on each other
-    (`combine="additive"`, `subsets="adaptive"`) and full models are one task. `auto` needs `trials`. With `portable` a worker whose
-    processor gives other last bits than this one is refused.
+    (`combine="additive"`, `subsets="adaptive"`) and full models are one task. `auto` needs `trials`. With `portable`
+    (or an estimator that is) workers with different processors give the same bytes, those of a portable `estimator.fit`.
 
     >>> import joblib, tha, tha.distributed
     >>> (U, Y), _ = tha.synth("array", channels=6, samples=300)
@@ -257,6 +257,8 @@ def fit(estimator: Volterra, U: Any, Y: Any, records: Any = None, *, engine: Any
     if not isinstance(estimator, Volterra):
         raise ValueError(f"estimator: {type(estimator).__name__}; give a tha.Volterra")
     options = estimator._options()
+    if portable:
+        options["portable"] = True
     if options["auto"] and options["trials"] is None:
         raise ValueError("`auto` on a cluster needs `trials`: what a search of some `minutes` tries depends on the machines")
     run = _engine(engine)
@@ -269,7 +271,7 @@ def fit(estimator: Volterra, U: Any, Y: Any, records: Any = None, *, engine: Any
         folder = Path(folder)
         work: _Work | None = None
         while True:
-            plan = _tha.Plan(data, options, folder, bool(portable))
+            plan = _tha.Plan(data, options, folder)
             if kept is not None:
                 plan.write(folder)
             heads = plan.missing(folder)

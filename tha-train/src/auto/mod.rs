@@ -44,6 +44,7 @@ pub use tuning::{Candidate, Tuning};
 use crate::checkpoint::Checkpoint;
 use crate::data::{DataError, Dataset};
 use crate::fit::{FitError, FitParams};
+use crate::linalg::portably;
 use crate::model::Model;
 use crate::progress::{Event, Progress, Silent};
 use crate::stage::Basis;
@@ -78,7 +79,7 @@ impl AutoParams {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn fit(&self, data: &Dataset, progress: &dyn Progress) -> Result<AutoOutcome, FitError> {
-        self.fit_with(data, self.kept(data, progress)?.as_ref(), progress)
+        portably(self.portable, || self.fit_with(data, self.kept(data, progress)?.as_ref(), progress))
     }
 
     /// The same with a folder that is open already.

@@ -22,6 +22,7 @@ const MOST_MINUTES: f64 = 1e6;
 /// | `coverage` | 0.9 | 0.01 to 0.999 |
 /// | `checkpoint` | none | a folder |
 /// | `seed` | 0 | |
+/// | `portable` | false | |
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AutoParams {
     pub(super) minutes: Option<f64>,
@@ -33,6 +34,7 @@ pub struct AutoParams {
     pub(super) coverage: f64,
     pub(super) checkpoint: Option<PathBuf>,
     pub(super) seed: u64,
+    pub(super) portable: bool,
     pub(super) without: Option<Part>,
 }
 
@@ -59,6 +61,7 @@ impl AutoParams {
             coverage: FitParams::COVERAGE,
             checkpoint: None,
             seed: 0,
+            portable: false,
             without: None,
         }
     }
@@ -82,11 +85,18 @@ impl AutoParams {
         = checkpoint: impl Into<Option<PathBuf>>;
         /// Seed of everything.
         = seed: u64;
+        /// Whether the kernels are those that give the same bytes on every processor, slower than those for this one.
+        = portable: bool;
     }
 
     /// Whether the same data give the same model every time.
     pub(crate) fn repeats(&self) -> bool {
         self.minutes.is_none() && self.trials.is_some()
+    }
+
+    /// Whether the model has the same bytes on every processor.
+    pub(crate) fn is_portable(&self) -> bool {
+        self.portable
     }
 
     /// Leaves a part out, to see what it is worth.

@@ -135,7 +135,7 @@ impl Setting {
             next.push(Self { keep: None, ..here() });
         }
         if self.degree > 1 {
-            let near = |gamma: &&f64| (**gamma / self.gamma).ln().abs() < 1.5 && **gamma != self.gamma;
+            let near = |gamma: &&f64| libm::log(**gamma / self.gamma).abs() < 1.5 && **gamma != self.gamma;
             next.extend(GAMMAS.iter().filter(near).map(|&gamma| Self { gamma, ..here() }));
             // Odd systems gain nothing from one degree more.
             let degrees = (self.degree + 1..=self.degree + 2).filter(|&degree| degree <= DEGREE);

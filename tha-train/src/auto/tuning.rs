@@ -10,6 +10,7 @@ use super::{
 };
 use crate::data::Dataset;
 use crate::fit::FitError;
+use crate::linalg::portably;
 use crate::progress::Progress;
 use rayon::prelude::*;
 use std::fmt;
@@ -85,6 +86,10 @@ impl AutoParams {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn search(&self, data: &Dataset, progress: &dyn Progress) -> Result<Tuning, FitError> {
+        portably(self.portable, || self.tuned(data, progress))
+    }
+
+    fn tuned(&self, data: &Dataset, progress: &dyn Progress) -> Result<Tuning, FitError> {
         let start = Instant::now();
         let ground = self.ground(data)?;
         let whole = Self { minutes: self.minutes.map(|minutes| minutes / SEARCH_UNTIL), ..self.clone() };

@@ -115,10 +115,10 @@ pub(super) fn outputs(spec: &ModelSpec) -> Vec<f64> {
             }
             Filter::Resonator(Resonator { pole: [re, im], outputs, all_pass }) => {
                 let (re, im) = (f64::from(re).abs(), f64::from(im).abs());
-                let left = 1.0 - re.hypot(im);
+                let left = 1.0 - libm::hypot(re, im);
                 let q = size / left;
                 let rounding =
-                    3.1 * UNIT * ((re + im) * q + size + error).hypot((re + im) * q) + 6.0 * UNDERFLOW;
+                    3.1 * UNIT * libm::hypot((re + im) * q + size + error, (re + im) * q) + 6.0 * UNDERFLOW;
                 // The error adds to the sizes that are rounded, by less than a part in a thousand while it is small.
                 let q = Worst::new(q, 1.001 * (error + rounding) / left);
                 let ([k1, k2, k3], [d, e1, e2]) = (outputs.map(Worst::from), all_pass.map(Worst::from));

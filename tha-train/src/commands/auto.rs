@@ -144,6 +144,7 @@ pub(super) fn params(args: &Args, minutes: Option<f64>) -> AutoParams {
         .coverage(args.coverage)
         .checkpoint(args.checkpoint.clone())
         .seed(args.seed)
+        .portable(args.portable)
 }
 
 pub(super) fn run(args: &Args, speech: Speech, data: &Dataset, start: Instant) -> Result<(), CliError> {
@@ -168,6 +169,9 @@ pub(super) fn run(args: &Args, speech: Speech, data: &Dataset, start: Instant) -
     if args.numbers == Numbers::I16 {
         command.push("--numbers i16".into());
         command.extend(args.counts.flags());
+    }
+    if args.portable {
+        command.push("--portable".into());
     }
     let mut report = Report::new(data, &outcome, bytes.len(), start, Some(command.join(" ")));
     report.numbers = args.numbers.name();

@@ -35,9 +35,6 @@ pub(super) struct PlanArgs {
     /// Folder of the plan and of what the heads leave; it is made where it does not exist.
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
-    /// Refuse machines whose kernels give other last bits than those of this one, so that the model has the bytes of `fit` here.
-    #[arg(long)]
-    portable: bool,
     #[command(flatten)]
     fit: fit::Args,
 }
@@ -81,7 +78,7 @@ pub(super) struct MergeArgs {
 }
 
 pub(super) fn plan(args: &PlanArgs) -> Result<(), CliError> {
-    let PlanArgs { dir, portable, fit } = args;
+    let PlanArgs { dir, fit } = args;
     fit.threads.apply();
     let alone = [
         ("--minutes", fit.minutes.is_some(), "what is tried would depend on the machine; give --trials"),
@@ -101,18 +98,18 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), CliError> {
     let status = Status::new(fit.speech, fit.validation.warnings(&data, validation.as_ref()));
     let watch = Watch::new(&status);
     let plan = if fit.auto {
-        Plan::auto(auto::params(fit, None), data, dir, *portable, &watch)?
+        Plan::auto(auto::params(fit, None), data, dir, &watch)?
     } else {
         let meant = fit.validation.meant(validation.as_ref());
         let params = fit.params().subsets(strategy_of(fit, &data)?).validation(meant);
-        Plan::new(params, data, dir, *portable, &watch)?
+        Plan::new(params, data, dir, &watch)?
     };
     plan.write(dir)?;
     status.done();
     let (heads, dir) = (plan.heads(), dir.display());
     let missing = plan.missing(&args.dir)?;
     let object = json!({
-        "dir": dir.to_string(), "heads": heads, "missing": missing, "divided": plan.divided(), "portable": portable,
+        "dir": dir.to_string(), "heads": heads, "missing": missing, "divided": plan.divided(), "portable": plan.portable(),
     });
     summary(fit.speech, &object, || match (&missing[..], plan.divided()) {
         ([], _) => format!("{dir}: {}, all done: tha-train merge {dir}", count(heads, "head")),

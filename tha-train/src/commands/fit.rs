@@ -131,6 +131,9 @@ pub(super) struct Args {
     /// Seed of everything.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
+    /// The same bytes on every processor, by kernels that do not depend on it; without this, other ones may differ in the last bits.
+    #[arg(long)]
+    pub portable: bool,
     /// Write a report with plots; - is standard output.
     #[arg(long, value_name = "FILE.html")]
     pub report: Option<PathBuf>,
@@ -240,6 +243,7 @@ impl Args {
             .checkpoint(self.checkpoint.clone())
             .budget_flash(self.budget_flash)
             .budget_macs(self.budget_macs)
+            .portable(self.portable)
     }
 }
 

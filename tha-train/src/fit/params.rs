@@ -30,6 +30,7 @@ use tha_core::RangePolicy;
 /// | `range` | clamp behind filters or maps, pass for lags | pass, clamp, extend |
 /// | `coverage` | 0.9 | 0.01 to 0.999 |
 /// | `seed` | 0 | |
+/// | `portable` | false | |
 ///
 /// With `heads` or `subsets` the model is an ensemble, else one head on all inputs:
 ///
@@ -78,6 +79,7 @@ pub struct FitParams<'a> {
     checkpoint: Option<PathBuf>,
     budget_flash: Option<usize>,
     budget_macs: Option<usize>,
+    portable: bool,
 }
 
 /// [`RangePolicy`] as parameters are stored: tha-core has no serde for it.
@@ -153,6 +155,7 @@ impl<'a> FitParams<'a> {
             checkpoint: None,
             budget_flash: None,
             budget_macs: None,
+            portable: false,
         }
     }
 
@@ -201,6 +204,8 @@ impl<'a> FitParams<'a> {
         = budget_flash: impl Into<Option<usize>>;
         /// Most multiply-accumulates per sample of an ensemble.
         = budget_macs: impl Into<Option<usize>>;
+        /// Whether the kernels are those that give the same bytes on every processor, slower than those for this one.
+        = portable: bool;
     }
 
     /// Memory M: an output depends on the last M samples of each input. The same as a basis of so many lags.
@@ -213,6 +218,11 @@ impl<'a> FitParams<'a> {
     /// What the result is validated on.
     pub(crate) fn judge(&self) -> Validation<'a> {
         self.validation
+    }
+
+    /// Whether the model has the same bytes on every processor.
+    pub(crate) fn is_portable(&self) -> bool {
+        self.portable
     }
 
     /// Filters and pieces of the maps.
@@ -298,12 +308,13 @@ impl<'a> FitParams<'a> {
                 budget_macs: self.budget_macs,
             }
         });
-        let Self { basis, maps, validation, refit, coverage, .. } = self;
+        let Self { basis, maps, validation, refit, coverage, portable, .. } = self;
         // Lags are the paper's polynomial, which is exact everywhere where it is the truth; and to clamp some lags of a smooth input
         // and not others can be worse than to let all pass. Behind filters pass is never better by much and can explode.
         let paper = matches!(basis, Basis::Lags(_)) && maps.is_none();
         let range = self.range.unwrap_or(if paper { RangePolicy::Pass } else { RangePolicy::Clamp });
-        let valid = ValidFitParams { basis, maps, solve, validation, refit, range, coverage, ensemble };
+        let valid =
+            ValidFitParams { basis, maps, solve, validation, refit, range, coverage, ensemble, portable };
         valid.check(data)?;
         Ok(valid)
     }

@@ -6,6 +6,7 @@ use crate::checkpoint::{self, Checkpoint, Identity};
 use crate::data::Dataset;
 use crate::ensemble::{self, EnsembleParams};
 use crate::host;
+use crate::linalg::portably;
 use crate::progress::{Event, Progress};
 use crate::solve::{self, SolveParams, Solver};
 use crate::stage::{Basis, Scaling, Stage};
@@ -25,6 +26,8 @@ pub struct ValidFitParams<'a> {
     pub(crate) coverage: f64,
     /// `None` for the full model.
     pub(crate) ensemble: Option<EnsembleParams>,
+    /// Whether the kernels are those that give the same bits on every processor.
+    pub(crate) portable: bool,
 }
 
 /// What the result is validated on, in rows that choose nothing.
@@ -61,11 +64,13 @@ impl ValidFitParams<'_> {
     /// Fits the full model, or an ensemble, to the data that the parameters were checked with.
     pub fn fit(&self, data: &Dataset, progress: &dyn Progress) -> Result<Outcome, FitError> {
         self.check(data)?;
-        let folder = self.ensemble.as_ref().and_then(|ensemble| ensemble.checkpoint.as_ref());
-        let warn = |text| progress.report(&Event::Warning(text));
-        let checkpoint =
-            folder.map(|folder| Checkpoint::open(folder, self.identity(data), warn)).transpose()?;
-        self.fit_with(data, checkpoint.as_ref(), progress)
+        portably(self.portable, || {
+            let folder = self.ensemble.as_ref().and_then(|ensemble| ensemble.checkpoint.as_ref());
+            let warn = |text| progress.report(&Event::Warning(text));
+            let checkpoint =
+                folder.map(|folder| Checkpoint::open(folder, self.identity(data), warn)).transpose()?;
+            self.fit_with(data, checkpoint.as_ref(), progress)
+        })
     }
 
     /// The same with a folder that is open already.

@@ -79,7 +79,7 @@ impl Network {
         if norms.contains(&0.0) {
             return;
         }
-        let mean = (norms.iter().map(|n| n.ln()).sum::<f64>() / norms.len() as f64).exp();
+        let mean = libm::exp(norms.iter().map(|n| libm::log(*n)).sum::<f64>() / norms.len() as f64);
         for (core, norm) in self.cores.iter_mut().zip(norms) {
             core.data.iter_mut().for_each(|v| *v *= mean / norm);
         }

@@ -4,6 +4,7 @@ use super::{Plan, Work, open, refuse};
 use crate::auto::AutoOutcome;
 use crate::checkpoint;
 use crate::fit::{FitError, Outcome};
+use crate::linalg::portably;
 use crate::progress::{Event, Progress, Silent};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -14,7 +15,7 @@ use std::path::Path;
 pub struct HeadDone {
     /// Its number, from 0.
     pub head: usize,
-    /// The processor and the last bits that its kernels give.
+    /// The processor, or `portable`, and the last bits that its kernels give.
     pub processor: String,
     /// Wall-clock time, files that were there already included.
     pub seconds: f64,
@@ -68,6 +69,10 @@ impl Plan {
 
     /// The model of all pieces. Those that are missing or damaged are named, all of them.
     pub fn merge(&self, folder: &Path, progress: &dyn Progress) -> Result<Merged, FitError> {
+        portably(self.portable(), || self.merged(folder, progress))
+    }
+
+    fn merged(&self, folder: &Path, progress: &dyn Progress) -> Result<Merged, FitError> {
         let checkpoint = open(folder, &self.identity, progress)?;
         let (mut missing, mut damaged) = (Vec::new(), Vec::new());
         let mut processors: BTreeMap<String, Vec<usize>> = BTreeMap::new();

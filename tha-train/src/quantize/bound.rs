@@ -156,13 +156,13 @@ fn section_errors(spec: &ModelSpec, inputs: &[f64]) -> Vec<f64> {
             }
             Filter::Resonator(resonator) => {
                 let [re, im] = resonator.pole.map(f64::from);
-                let left = 1.0 - re.hypot(im);
+                let left = 1.0 - libm::hypot(re, im);
                 // b is at most (1 - |p|) over the largest of the outputs: what comes in grows by no more than itself. The coefficients
                 // have 30 bits behind the point, fewer where they are large.
                 let sizes =
                     resonator.outputs.iter().chain(&resonator.all_pass).map(|value| f64::from(*value).abs());
                 let largest = sizes.fold(1.0f64, f64::max);
-                let rounded = 0.5 * largest.log2().ceil().max(0.0).exp2();
+                let rounded = 0.5 * libm::exp2(libm::log2(largest).ceil().max(0.0));
                 from + (2.0 + 3.0 * rounded) * largest * (1.0 + 1.0 / left) + 1.0
             }
         });

@@ -47,7 +47,7 @@ impl Frame {
             symmetric_eigen(&covariance).ok_or(SolveError::Numerical { what: "covariance of x" })?;
         let floor = FLOOR * values.last().copied().unwrap_or(1.0);
         let power = |exponent: f64| {
-            let weights = values.iter().map(|v| (v.max(0.0) + floor).powf(exponent));
+            let weights = values.iter().map(|v| libm::pow(v.max(0.0) + floor, exponent));
             &vectors
                 * DMatrix::from_diagonal(&DVector::from_iterator(values.len(), weights))
                 * vectors.transpose()
@@ -71,7 +71,7 @@ impl Frame {
             });
         }
         let p = (q - 1) / memory;
-        let fade = |lag: usize| if lag < memory { (-(lag as f64) / tau).exp() } else { 0.0 };
+        let fade = |lag: usize| if lag < memory { libm::exp(-(lag as f64) / tau) } else { 0.0 };
         let mut size: Vec<f64> = (0..memory).map(|k| (fade(k) - fade(k + 1)).max(FADED).sqrt()).collect();
         let sums = |size: &[f64]| {
             let mut sums = DMatrix::zeros(q, q - 1);

@@ -153,7 +153,7 @@ impl Basis {
         let filters = match *self {
             Self::Lags(_) => Vec::new(),
             Self::Levels(t) | Self::Differences(t) => {
-                (0..=t.ilog2()).map(|k| average(f64::from(k).exp2())).collect()
+                (0..=t.ilog2()).map(|k| average(libm::exp2(f64::from(k)))).collect()
             }
             Self::Kautz { re, im, count } => vec![resonator(re, im)?; count],
             Self::Poles(poles) => {

@@ -15,12 +15,12 @@ use tha_core::build::{Filter, Resonator};
 
 /// The average of a time constant in samples.
 pub(super) fn average(tau: f64) -> Filter {
-    Filter::Average { alpha: -(-tau.recip()).exp_m1() as f32 }
+    Filter::Average { alpha: -libm::expm1(-tau.recip()) as f32 }
 }
 
 /// The resonator with the poles re + im i and re - im i.
 pub(super) fn resonator(re: f64, im: f64) -> Result<Filter, StageError> {
-    let modulus = f64::from(re as f32).hypot(f64::from(im as f32)) as f32;
+    let modulus = libm::hypot(f64::from(re as f32), f64::from(im as f32)) as f32;
     if modulus >= 1.0 {
         return Err(StageError::Unstable { re, im, modulus });
     }
@@ -32,7 +32,7 @@ pub(super) fn resonator(re: f64, im: f64) -> Result<Filter, StageError> {
 
 /// The resonator of a complex pole, the average of a real one.
 pub(super) fn pole(re: f64, im: f64) -> Result<Filter, StageError> {
-    if im == 0.0 { Ok(average(-re.ln().recip())) } else { resonator(re, im) }
+    if im == 0.0 { Ok(average(-libm::log(re).recip())) } else { resonator(re, im) }
 }
 
 /// What a section remembers.
