@@ -33,7 +33,7 @@ pub(crate) struct Value {
 
 /// Adds what the heads say to the outputs `y`, with the weights in the file or, if there are any, with those of `followed`, which
 /// then learn what was said. Compiled with this crate and its optimisation level, for speed; what is around it, with the firmware.
-#[inline]
+#[inline(never)]
 pub(crate) fn add(heads: Heads<'_>, work: Work<'_, '_>, mut followed: &mut [Value], y: &mut [f32]) {
     let Work { stage, window, inputs, z, cells, gathered, rows, t } = work;
     for head in heads {

@@ -46,27 +46,31 @@ pub(crate) struct Features<'x> {
 
 /// All `t.len()` sums of a head.
 #[inline]
-pub(crate) fn sums(x: Features<'_>, mut cores: &[f32], mut t: &mut [f32]) {
-    while t.len() >= 16 {
-        (cores, t) = block_16(x, cores, t);
+pub(crate) fn sums(x: Features<'_>, mut cores: &[f32], t: &mut [f32]) {
+    let (blocks, t) = t.as_chunks_mut();
+    for out in blocks {
+        cores = block_16(x, cores, out);
     }
     if t.is_empty() {
         return;
     }
-    if t.len() >= 8 {
-        (cores, t) = block_8(x, cores, t);
+    let (blocks, t) = t.as_chunks_mut();
+    for out in blocks.first_mut() {
+        cores = block_8(x, cores, out);
     }
     if t.is_empty() {
         return;
     }
-    if t.len() >= 4 {
-        (cores, t) = block_4(x, cores, t);
+    let (blocks, t) = t.as_chunks_mut();
+    for out in blocks.first_mut() {
+        cores = block_4(x, cores, out);
     }
-    if t.len() >= 2 {
-        (cores, t) = block_2(x, cores, t);
+    let (blocks, t) = t.as_chunks_mut();
+    for out in blocks.first_mut() {
+        cores = block_2(x, cores, out);
     }
-    if !t.is_empty() {
-        block_1(x, cores, t);
+    if let [out] = t {
+        block_1(x, cores, core::array::from_mut(out));
     }
 }
 
@@ -96,7 +100,7 @@ macro_rules! plain {
 macro_rules! block {
     ($name:ident, $width:literal, $step:tt, $($sum:ident $w:ident),+) => {
         #[inline]
-        fn $name<'c, 't>(x: Features<'_>, cores: &'c [f32], t: &'t mut [f32]) -> (&'c [f32], &'t mut [f32]) {
+        fn $name<'c>(x: Features<'_>, cores: &'c [f32], out: &mut [f32; $width]) -> &'c [f32] {
             let Some((block, cores)) = cores.split_at_checked($width * x.q) else { return Default::default() };
             let (rows, _) = block.as_chunks::<$width>();
             let Some((&[$(mut $sum),+], later)) = rows.split_first() else { return Default::default() };
@@ -104,15 +108,17 @@ macro_rules! block {
             for (row, &upper) in x.rows.iter().zip(x.t) {
                 let lower = 1.0 - upper;
                 let row = row.to_bits() as usize;
-                let (Some(high), Some(low)) = (later.get(row), rows.get(row)) else { break };
+                if row >= later.len() {
+                    break;
+                }
+                let Some([low, high, ..]) = rows.get(row..) else { break };
                 let [$($w),+] = *low;
                 $($sum += $w * lower;)+
                 let [$($w),+] = *high;
                 $($sum += $w * upper;)+
             }
-            let Some((out, t)) = t.split_first_chunk_mut::<$width>() else { return Default::default() };
             *out = [$($sum),+];
-            (cores, t)
+            cores
         }
     };
 }
