@@ -47,31 +47,40 @@ pub(crate) struct Features<'x> {
 /// All `t.len()` sums of a head.
 #[inline]
 pub(crate) fn sums(x: Features<'_>, mut cores: &[f32], t: &mut [f32]) {
-    let (blocks, t) = t.as_chunks_mut();
+    let (blocks, mut t) = t.as_chunks_mut();
     for out in blocks {
         cores = block_16(x, cores, out);
     }
     if t.is_empty() {
         return;
     }
-    let (blocks, t) = t.as_chunks_mut();
-    for out in blocks.first_mut() {
-        cores = block_8(x, cores, out);
+    if t.len() >= 8 {
+        (cores, t) = narrow(x, cores, t, block_8);
     }
     if t.is_empty() {
         return;
     }
-    let (blocks, t) = t.as_chunks_mut();
-    for out in blocks.first_mut() {
-        cores = block_4(x, cores, out);
+    if t.len() >= 4 {
+        (cores, t) = narrow(x, cores, t, block_4);
     }
-    let (blocks, t) = t.as_chunks_mut();
-    for out in blocks.first_mut() {
-        cores = block_2(x, cores, out);
+    if t.len() >= 2 {
+        (cores, t) = narrow(x, cores, t, block_2);
     }
-    if let [out] = t {
-        block_1(x, cores, core::array::from_mut(out));
+    if !t.is_empty() {
+        narrow(x, cores, t, block_1);
     }
+}
+
+/// The first W of the sums that are left.
+#[inline]
+fn narrow<'c, 't, const W: usize>(
+    x: Features<'_>,
+    cores: &'c [f32],
+    t: &'t mut [f32],
+    block: impl Fn(Features<'_>, &'c [f32], &mut [f32; W]) -> &'c [f32],
+) -> (&'c [f32], &'t mut [f32]) {
+    let Some((out, later)) = t.split_first_chunk_mut() else { return Default::default() };
+    (block(x, cores, out), later)
 }
 
 /// The plain features of a block, so many rows at a time: what the loop itself costs counts half with two.
@@ -82,14 +91,14 @@ macro_rules! plain {
         }
     };
     (2, $rows:ident, $x:expr, $($sum:ident $w:ident),+) => {
-        let ((pairs, odd), (twos, _)) = ($x.as_chunks::<2>(), $rows.as_chunks::<2>());
+        let ((pairs, odd), (twos, one)) = ($x.as_chunks::<2>(), $rows.as_chunks::<2>());
         for ([low, high], &[x, y]) in twos.iter().zip(pairs) {
             let [$($w),+] = *low;
             $($sum += $w * x;)+
             let [$($w),+] = *high;
             $($sum += $w * y;)+
         }
-        if let (&[x], Some(&[$($w),+])) = (odd, $rows.get(2 * pairs.len())) {
+        if let (&[x], &[[$($w),+]]) = (odd, one) {
             $($sum += $w * x;)+
         }
     };
@@ -104,7 +113,8 @@ macro_rules! block {
             let Some((block, cores)) = cores.split_at_checked($width * x.q) else { return Default::default() };
             let (rows, _) = block.as_chunks::<$width>();
             let Some((&[$(mut $sum),+], later)) = rows.split_first() else { return Default::default() };
-            plain!($step, later, x.x, $($sum $w),+);
+            let Some(plain) = later.get(..x.x.len()) else { return Default::default() };
+            plain!($step, plain, x.x, $($sum $w),+);
             for (row, &upper) in x.rows.iter().zip(x.t) {
                 let lower = 1.0 - upper;
                 let row = row.to_bits() as usize;
@@ -123,7 +133,7 @@ macro_rules! block {
     };
 }
 
-block!(block_16, 16, 1, s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7, s8 w8, s9 w9, s10 w10, s11 w11, s12 w12, s13 w13, s14 w14, s15 w15);
+block!(block_16, 16, 2, s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7, s8 w8, s9 w9, s10 w10, s11 w11, s12 w12, s13 w13, s14 w14, s15 w15);
 block!(block_8, 8, 2, s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7);
 block!(block_4, 4, 1, s0 w0, s1 w1, s2 w2, s3 w3);
 block!(block_2, 2, 1, s0 w0, s1 w1);
