@@ -91,14 +91,14 @@ macro_rules! plain {
         }
     };
     (2, $rows:ident, $x:expr, $($sum:ident $w:ident),+) => {
-        let ((pairs, odd), (twos, one)) = ($x.as_chunks::<2>(), $rows.as_chunks::<2>());
+        let ((pairs, _), (twos, _)) = ($x.as_chunks::<2>(), $rows.as_chunks::<2>());
         for ([low, high], &[x, y]) in twos.iter().zip(pairs) {
             let [$($w),+] = *low;
             $($sum += $w * x;)+
             let [$($w),+] = *high;
             $($sum += $w * y;)+
         }
-        if let (&[x], &[[$($w),+]]) = (odd, one) {
+        if $x.len() % 2 == 1 && let (Some(&x), Some(&[$($w),+])) = ($x.last(), $rows.last()) {
             $($sum += $w * x;)+
         }
     };
