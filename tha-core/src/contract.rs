@@ -48,6 +48,7 @@ pub(crate) fn add(heads: Heads<'_>, work: Work<'_, '_>, mut followed: &mut [Valu
             (plain, all) = (gathered.len(), gathered);
         }
         let Some((x, upper)) = all.split_at_checked(plain) else { break };
+        let Some(rows) = rows.get(..upper.len()) else { break };
         let features = Features { x, rows, t: upper, q: head.q };
         kernel::sums(features, head.cores, t);
         let v = kernel::chain(head.ranks, t);

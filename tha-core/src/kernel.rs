@@ -46,10 +46,9 @@ pub(crate) struct Features<'x> {
 
 /// All `t.len()` sums of a head.
 #[inline]
-pub(crate) fn sums(x: Features<'_>, mut cores: &[f32], t: &mut [f32]) {
-    let (blocks, mut t) = t.as_chunks_mut();
-    for out in blocks {
-        cores = block_16(x, cores, out);
+pub(crate) fn sums(x: Features<'_>, mut cores: &[f32], mut t: &mut [f32]) {
+    while t.len() >= 16 {
+        (cores, t) = narrow(x, cores, t, block_16);
     }
     if t.is_empty() {
         return;
@@ -112,6 +111,9 @@ macro_rules! block {
         fn $name<'c>(x: Features<'_>, cores: &'c [f32], out: &mut [f32; $width]) -> &'c [f32] {
             let Some((block, cores)) = cores.split_at_checked($width * x.q) else { return Default::default() };
             let (rows, _) = block.as_chunks::<$width>();
+            if rows.len() <= x.x.len() {
+                return Default::default();
+            }
             let Some((&[$(mut $sum),+], later)) = rows.split_first() else { return Default::default() };
             let Some(plain) = later.get(..x.x.len()) else { return Default::default() };
             plain!($step, plain, x.x, $($sum $w),+);
