@@ -50,7 +50,7 @@ pub(crate) fn add(heads: Heads<'_>, work: Work<'_, '_>, mut followed: &mut [Valu
         let Some((x, upper)) = all.split_at_checked(plain) else { break };
         let Some(rows) = rows.get(..upper.len()) else { break };
         let features = Features { x, rows, t: upper, q: head.q };
-        kernel::sums(features, head.cores, t);
+        kernel::sums(&features, head.cores, t);
         let v = kernel::chain(head.ranks, t);
         if let (&[weight], [v], true) = (head.weights, v, followed.is_empty()) {
             if let Some(y) = y.get_mut(head.first) {

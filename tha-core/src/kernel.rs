@@ -46,7 +46,7 @@ pub(crate) struct Features<'x> {
 
 /// All `t.len()` sums of a head.
 #[inline]
-pub(crate) fn sums(x: Features<'_>, mut cores: &[f32], mut t: &mut [f32]) {
+pub(crate) fn sums(x: &Features<'_>, mut cores: &[f32], mut t: &mut [f32]) {
     while t.len() >= 16 {
         (cores, t) = narrow(x, cores, t, block_16);
     }
@@ -73,10 +73,10 @@ pub(crate) fn sums(x: Features<'_>, mut cores: &[f32], mut t: &mut [f32]) {
 /// The first W of the sums that are left.
 #[inline]
 fn narrow<'c, 't, const W: usize>(
-    x: Features<'_>,
+    x: &Features<'_>,
     cores: &'c [f32],
     t: &'t mut [f32],
-    block: impl Fn(Features<'_>, &'c [f32], &mut [f32; W]) -> &'c [f32],
+    block: impl Fn(&Features<'_>, &'c [f32], &mut [f32; W]) -> &'c [f32],
 ) -> (&'c [f32], &'t mut [f32]) {
     let Some((out, later)) = t.split_first_chunk_mut() else { return Default::default() };
     (block(x, cores, out), later)
@@ -106,16 +106,25 @@ macro_rules! plain {
 /// One block; gives back the rest of the cores and of the sums. Spelled out sum by sum, so that the sums stay in
 /// registers also where the compiler optimises for size.
 macro_rules! block {
-    ($name:ident, $width:literal, $step:tt, $($sum:ident $w:ident),+) => {
+    ($name:ident, $width:literal, $step:tt, $inner:ident $inline:tt, $($sum:ident $w:ident),+) => {
         #[inline]
-        fn $name<'c>(x: Features<'_>, cores: &'c [f32], out: &mut [f32; $width]) -> &'c [f32] {
+        fn $name<'c>(x: &Features<'_>, cores: &'c [f32], out: &mut [f32; $width]) -> &'c [f32] {
             let Some((block, cores)) = cores.split_at_checked($width * x.q) else { return Default::default() };
             let (rows, _) = block.as_chunks::<$width>();
-            if rows.len() <= x.x.len() {
-                return Default::default();
+            if let Some(&[$($sum),+]) = rows.first() {
+                $inner($($sum),+, rows, x, out);
             }
-            let Some((&[$(mut $sum),+], later)) = rows.split_first() else { return Default::default() };
-            let Some(plain) = later.get(..x.x.len()) else { return Default::default() };
+            cores
+        }
+
+        #[inline$inline]
+        #[allow(clippy::too_many_arguments, reason = "they are passed in registers")]
+        fn $inner($(mut $sum: f32),+, rows: &[[f32; $width]], x: &Features<'_>, out: &mut [f32; $width]) {
+            if rows.len() <= x.x.len() {
+                return;
+            }
+            let Some(later) = rows.get(1..) else { return };
+            let Some(plain) = later.get(..x.x.len()) else { return };
             plain!($step, plain, x.x, $($sum $w),+);
             for (row, &upper) in x.rows.iter().zip(x.t) {
                 let lower = 1.0 - upper;
@@ -130,16 +139,15 @@ macro_rules! block {
                 $($sum += $w * upper;)+
             }
             *out = [$($sum),+];
-            cores
         }
     };
 }
 
-block!(block_16, 16, 2, s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7, s8 w8, s9 w9, s10 w10, s11 w11, s12 w12, s13 w13, s14 w14, s15 w15);
-block!(block_8, 8, 2, s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7);
-block!(block_4, 4, 1, s0 w0, s1 w1, s2 w2, s3 w3);
-block!(block_2, 2, 1, s0 w0, s1 w1);
-block!(block_1, 1, 1, s0 w0);
+block!(block_16, 16, 2, sums_16 (never), s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7, s8 w8, s9 w9, s10 w10, s11 w11, s12 w12, s13 w13, s14 w14, s15 w15);
+block!(block_8, 8, 2, sums_8 (always), s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7);
+block!(block_4, 4, 1, sums_4 (always), s0 w0, s1 w1, s2 w2, s3 w3);
+block!(block_2, 2, 1, sums_2 (always), s0 w0, s1 w1);
+block!(block_1, 1, 1, sums_1 (always), s0 w0);
 
 /// Multiplies the sums `t` of a head out, right to left; `ranks` are r_0, ..., r_d = 1. The result, r_0 values, comes
 /// back. Every vector overwrites the first sums of its core: row a is read before place a <= a r_b is written.
@@ -244,7 +252,7 @@ mod tests {
                 }
             }
             let mut t = vec![f32::NAN; n];
-            sums(Features { x: &x, rows: &[], t: &[], q }, &cores, &mut t);
+            sums(&Features { x: &x, rows: &[], t: &[], q }, &cores, &mut t);
             let expected: Vec<f32> = (0..n)
                 .map(|o| {
                     coefficient(o, 0) + 0.5 * coefficient(o, 1) - 2.0 * coefficient(o, 2)
@@ -255,7 +263,7 @@ mod tests {
 
             // The same rows as one plain feature and one mapped, three quarters on the way between its two nodes.
             let features = Features { x: &x[..1], rows: &[f32::from_bits(2)], t: &[0.75], q };
-            sums(features, &cores, &mut t);
+            sums(&features, &cores, &mut t);
             let expected: Vec<f32> = (0..n)
                 .map(|o| {
                     let plain = coefficient(o, 0) + 0.5 * coefficient(o, 1);
