@@ -48,38 +48,40 @@ pub(crate) struct Features<'x> {
 #[inline]
 pub(crate) fn sums(x: &Features<'_>, mut cores: &[f32], mut t: &mut [f32]) {
     while t.len() >= 16 {
-        (cores, t) = narrow(x, cores, t, block_16);
+        (cores, t) = next(x, cores, t, block_16);
     }
     if t.is_empty() {
         return;
     }
     if t.len() >= 8 {
-        (cores, t) = narrow(x, cores, t, block_8);
+        (cores, t) = next(x, cores, t, block_8);
     }
     if t.is_empty() {
         return;
     }
     if t.len() >= 4 {
-        (cores, t) = narrow(x, cores, t, block_4);
+        (cores, t) = next(x, cores, t, block_4);
     }
     if t.len() >= 2 {
-        (cores, t) = narrow(x, cores, t, block_2);
+        (cores, t) = next(x, cores, t, block_2);
     }
     if !t.is_empty() {
-        narrow(x, cores, t, block_1);
+        next(x, cores, t, block_1);
     }
 }
 
-/// The first W of the sums that are left.
+/// The next block, of W sums; gives back the rest of the cores and of the sums.
 #[inline]
-fn narrow<'c, 't, const W: usize>(
+fn next<'c, 't, const W: usize>(
     x: &Features<'_>,
     cores: &'c [f32],
     t: &'t mut [f32],
-    block: impl Fn(&Features<'_>, &'c [f32], &mut [f32; W]) -> &'c [f32],
+    block: impl Fn(&Features<'_>, &[[f32; W]], &mut [f32; W]),
 ) -> (&'c [f32], &'t mut [f32]) {
-    let Some((out, later)) = t.split_first_chunk_mut() else { return Default::default() };
-    (block(x, cores, out), later)
+    let Some((out, t)) = t.split_first_chunk_mut() else { return Default::default() };
+    let Some((own, cores)) = cores.split_at_checked(W * x.q) else { return (&[], t) };
+    block(x, own.as_chunks().0, out);
+    (cores, t)
 }
 
 /// The plain features of a block, so many rows at a time: what the loop itself costs counts half with two.
@@ -97,29 +99,30 @@ macro_rules! plain {
             let [$($w),+] = *high;
             $($sum += $w * y;)+
         }
-        if $x.len() % 2 == 1 && let (Some(&x), Some(&[$($w),+])) = ($x.last(), $rows.last()) {
+        if $x.len() % 2 == 1
+            && let (Some(&x), Some(&[$($w),+])) = ($x.last(), $rows.last())
+        {
             $($sum += $w * x;)+
         }
     };
 }
 
-/// One block; gives back the rest of the cores and of the sums. Spelled out sum by sum, so that the sums stay in
-/// registers also where the compiler optimises for size.
+/// One block. Spelled out sum by sum, so that the sums stay in registers also where the compiler optimises for size. The constants
+/// are arguments: those of a block of 16 then come in registers that follow one another (s0 to s15 of a Cortex-M4F), where one
+/// instruction loads them all and one stores them all.
 macro_rules! block {
-    ($name:ident, $width:literal, $step:tt, $inner:ident $inline:tt, $($sum:ident $w:ident),+) => {
+    ($name:ident, $width:literal, $step:tt, $grow:ident $inline:meta, $($sum:ident $w:ident),+) => {
         #[inline]
-        fn $name<'c>(x: &Features<'_>, cores: &'c [f32], out: &mut [f32; $width]) -> &'c [f32] {
-            let Some((block, cores)) = cores.split_at_checked($width * x.q) else { return Default::default() };
-            let (rows, _) = block.as_chunks::<$width>();
+        fn $name(x: &Features<'_>, rows: &[[f32; $width]], out: &mut [f32; $width]) {
             if let Some(&[$($sum),+]) = rows.first() {
-                $inner($($sum),+, rows, x, out);
+                $grow($($sum),+, rows, x, out);
             }
-            cores
         }
 
-        #[inline$inline]
+        #[$inline]
         #[allow(clippy::too_many_arguments, reason = "they are passed in registers")]
-        fn $inner($(mut $sum: f32),+, rows: &[[f32; $width]], x: &Features<'_>, out: &mut [f32; $width]) {
+        fn $grow($(mut $sum: f32),+, rows: &[[f32; $width]], x: &Features<'_>, out: &mut [f32; $width]) {
+            // Implied by the next two lines, which then need no checks of their own.
             if rows.len() <= x.x.len() {
                 return;
             }
@@ -129,6 +132,7 @@ macro_rules! block {
             for (row, &upper) in x.rows.iter().zip(x.t) {
                 let lower = 1.0 - upper;
                 let row = row.to_bits() as usize;
+                // As above.
                 if row >= later.len() {
                     break;
                 }
@@ -143,11 +147,11 @@ macro_rules! block {
     };
 }
 
-block!(block_16, 16, 2, sums_16 (never), s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7, s8 w8, s9 w9, s10 w10, s11 w11, s12 w12, s13 w13, s14 w14, s15 w15);
-block!(block_8, 8, 2, sums_8 (always), s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7);
-block!(block_4, 4, 1, sums_4 (always), s0 w0, s1 w1, s2 w2, s3 w3);
-block!(block_2, 2, 1, sums_2 (always), s0 w0, s1 w1);
-block!(block_1, 1, 1, sums_1 (always), s0 w0);
+block!(block_16, 16, 2, grow_16 inline(never), s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7, s8 w8, s9 w9, s10 w10, s11 w11, s12 w12, s13 w13, s14 w14, s15 w15);
+block!(block_8, 8, 2, grow_8 inline, s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7);
+block!(block_4, 4, 1, grow_4 inline, s0 w0, s1 w1, s2 w2, s3 w3);
+block!(block_2, 2, 1, grow_2 inline, s0 w0, s1 w1);
+block!(block_1, 1, 1, grow_1 inline, s0 w0);
 
 /// Multiplies the sums `t` of a head out, right to left; `ranks` are r_0, ..., r_d = 1. The result, r_0 values, comes
 /// back. Every vector overwrites the first sums of its core: row a is read before place a <= a r_b is written.
