@@ -84,10 +84,27 @@ fn next<'c, 't, const W: usize>(
     (cores, t)
 }
 
-/// The plain features of a block, so many rows at a time: what the loop itself costs counts half with two.
+/// The plain features of a block, so many rows at a time, among which the cost of the loop itself is divided.
 macro_rules! plain {
     (1, $rows:ident, $x:expr, $($sum:ident $w:ident),+) => {
         for (&[$($w),+], &x) in $rows.iter().zip($x) {
+            $($sum += $w * x;)+
+        }
+    };
+    (4, $rows:ident, $x:expr, $($sum:ident $w:ident),+) => {
+        let ((fours, left), (quads, last)) = ($x.as_chunks::<4>(), $rows.as_chunks::<4>());
+        for (quad, x) in quads.iter().zip(fours) {
+            let ([a, b, c, d], &[x, y, z, u]) = (quad, x);
+            let [$($w),+] = *a;
+            $($sum += $w * x;)+
+            let [$($w),+] = *b;
+            $($sum += $w * y;)+
+            let [$($w),+] = *c;
+            $($sum += $w * z;)+
+            let [$($w),+] = *d;
+            $($sum += $w * u;)+
+        }
+        for (&[$($w),+], &x) in last.iter().zip(left) {
             $($sum += $w * x;)+
         }
     };
@@ -148,7 +165,7 @@ macro_rules! block {
 }
 
 block!(block_16, 16, 2, grow_16 inline(never), s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7, s8 w8, s9 w9, s10 w10, s11 w11, s12 w12, s13 w13, s14 w14, s15 w15);
-block!(block_8, 8, 2, grow_8 inline, s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7);
+block!(block_8, 8, 4, grow_8 inline, s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7);
 block!(block_4, 4, 1, grow_4 inline, s0 w0, s1 w1, s2 w2, s3 w3);
 block!(block_2, 2, 1, grow_2 inline, s0 w0, s1 w1);
 block!(block_1, 1, 1, grow_1 inline, s0 w0);
