@@ -125,8 +125,8 @@ macro_rules! plain {
 }
 
 /// One block. Spelled out sum by sum, so that the sums stay in registers also where the compiler optimises for size. The constants
-/// are arguments: those of a block of 16 then come in registers that follow one another (s0 to s15 of a Cortex-M4F), where one
-/// instruction loads them all and one stores them all.
+/// are arguments: where floats are passed in registers, those of a block of 16 come in registers that follow one another (s0 to s15 of
+/// a Cortex-M4F), which one instruction loads and one stores.
 macro_rules! block {
     ($name:ident, $width:literal, $step:tt, $grow:ident $inline:meta, $($sum:ident $w:ident),+) => {
         #[inline]
@@ -164,8 +164,15 @@ macro_rules! block {
     };
 }
 
+// More rows at a time pay where a multiplication is one instruction.
+#[cfg(any(target_abi = "eabihf", test))]
 block!(block_16, 16, 2, grow_16 inline(never), s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7, s8 w8, s9 w9, s10 w10, s11 w11, s12 w12, s13 w13, s14 w14, s15 w15);
+#[cfg(any(target_abi = "eabihf", test))]
 block!(block_8, 8, 4, grow_8 inline, s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7);
+#[cfg(not(any(target_abi = "eabihf", test)))]
+block!(block_16, 16, 1, grow_16 inline, s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7, s8 w8, s9 w9, s10 w10, s11 w11, s12 w12, s13 w13, s14 w14, s15 w15);
+#[cfg(not(any(target_abi = "eabihf", test)))]
+block!(block_8, 8, 1, grow_8 inline, s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7);
 block!(block_4, 4, 1, grow_4 inline, s0 w0, s1 w1, s2 w2, s3 w3);
 block!(block_2, 2, 1, grow_2 inline, s0 w0, s1 w1);
 block!(block_1, 1, 1, grow_1 inline, s0 w0);
