@@ -33,7 +33,7 @@ pub(crate) struct Value {
 
 /// Adds what the heads say to the outputs `y`, with the weights in the file or, if there are any, with those of `followed`, which
 /// then learn what was said. Compiled with this crate and its optimisation level, for speed; what is around it, with the firmware.
-#[inline]
+#[inline(never)]
 pub(crate) fn add(heads: Heads<'_>, work: Work<'_, '_>, mut followed: &mut [Value], y: &mut [f32]) {
     let Work { stage, window, inputs, z, cells, gathered, rows, t } = work;
     for head in heads {
@@ -48,8 +48,9 @@ pub(crate) fn add(heads: Heads<'_>, work: Work<'_, '_>, mut followed: &mut [Valu
             (plain, all) = (gathered.len(), gathered);
         }
         let Some((x, upper)) = all.split_at_checked(plain) else { break };
+        let Some(rows) = rows.get(..upper.len()) else { break };
         let features = Features { x, rows, t: upper, q: head.q };
-        kernel::sums(features, head.cores, t);
+        kernel::sums(&features, head.cores, t);
         let v = kernel::chain(head.ranks, t);
         if let (&[weight], [v], true) = (head.weights, v, followed.is_empty()) {
             if let Some(y) = y.get_mut(head.first) {

@@ -46,82 +46,136 @@ pub(crate) struct Features<'x> {
 
 /// All `t.len()` sums of a head.
 #[inline]
-pub(crate) fn sums(x: Features<'_>, mut cores: &[f32], mut t: &mut [f32]) {
+pub(crate) fn sums(x: &Features<'_>, mut cores: &[f32], mut t: &mut [f32]) {
     while t.len() >= 16 {
-        (cores, t) = block_16(x, cores, t);
+        (cores, t) = next(x, cores, t, block_16);
     }
     if t.is_empty() {
         return;
     }
     if t.len() >= 8 {
-        (cores, t) = block_8(x, cores, t);
+        (cores, t) = next(x, cores, t, block_8);
     }
     if t.is_empty() {
         return;
     }
     if t.len() >= 4 {
-        (cores, t) = block_4(x, cores, t);
+        (cores, t) = next(x, cores, t, block_4);
     }
     if t.len() >= 2 {
-        (cores, t) = block_2(x, cores, t);
+        (cores, t) = next(x, cores, t, block_2);
     }
     if !t.is_empty() {
-        block_1(x, cores, t);
+        next(x, cores, t, block_1);
     }
 }
 
-/// The plain features of a block, so many rows at a time: what the loop itself costs counts half with two.
+/// The next block, of W sums; gives back the rest of the cores and of the sums.
+#[inline]
+fn next<'c, 't, const W: usize>(
+    x: &Features<'_>,
+    cores: &'c [f32],
+    t: &'t mut [f32],
+    block: impl Fn(&Features<'_>, &[[f32; W]], &mut [f32; W]),
+) -> (&'c [f32], &'t mut [f32]) {
+    let Some((out, t)) = t.split_first_chunk_mut() else { return Default::default() };
+    let Some((own, cores)) = cores.split_at_checked(W * x.q) else { return (&[], t) };
+    block(x, own.as_chunks().0, out);
+    (cores, t)
+}
+
+/// The plain features of a block, so many rows at a time, among which the cost of the loop itself is divided.
 macro_rules! plain {
     (1, $rows:ident, $x:expr, $($sum:ident $w:ident),+) => {
         for (&[$($w),+], &x) in $rows.iter().zip($x) {
             $($sum += $w * x;)+
         }
     };
+    (4, $rows:ident, $x:expr, $($sum:ident $w:ident),+) => {
+        let ((fours, left), (quads, last)) = ($x.as_chunks::<4>(), $rows.as_chunks::<4>());
+        for (quad, x) in quads.iter().zip(fours) {
+            let ([a, b, c, d], &[x, y, z, u]) = (quad, x);
+            let [$($w),+] = *a;
+            $($sum += $w * x;)+
+            let [$($w),+] = *b;
+            $($sum += $w * y;)+
+            let [$($w),+] = *c;
+            $($sum += $w * z;)+
+            let [$($w),+] = *d;
+            $($sum += $w * u;)+
+        }
+        for (&[$($w),+], &x) in last.iter().zip(left) {
+            $($sum += $w * x;)+
+        }
+    };
     (2, $rows:ident, $x:expr, $($sum:ident $w:ident),+) => {
-        let ((pairs, odd), (twos, _)) = ($x.as_chunks::<2>(), $rows.as_chunks::<2>());
+        let ((pairs, _), (twos, _)) = ($x.as_chunks::<2>(), $rows.as_chunks::<2>());
         for ([low, high], &[x, y]) in twos.iter().zip(pairs) {
             let [$($w),+] = *low;
             $($sum += $w * x;)+
             let [$($w),+] = *high;
             $($sum += $w * y;)+
         }
-        if let (&[x], Some(&[$($w),+])) = (odd, $rows.get(2 * pairs.len())) {
+        if $x.len() % 2 == 1
+            && let (Some(&x), Some(&[$($w),+])) = ($x.last(), $rows.last())
+        {
             $($sum += $w * x;)+
         }
     };
 }
 
-/// One block; gives back the rest of the cores and of the sums. Spelled out sum by sum, so that the sums stay in
-/// registers also where the compiler optimises for size.
+/// One block. Spelled out sum by sum, so that the sums stay in registers also where the compiler optimises for size. The constants
+/// are arguments: where floats are passed in registers, those of a block of 16 come in registers that follow one another (s0 to s15 of
+/// a Cortex-M4F), which one instruction loads and one stores.
 macro_rules! block {
-    ($name:ident, $width:literal, $step:tt, $($sum:ident $w:ident),+) => {
+    ($name:ident, $width:literal, $step:tt, $grow:ident $inline:meta, $($sum:ident $w:ident),+) => {
         #[inline]
-        fn $name<'c, 't>(x: Features<'_>, cores: &'c [f32], t: &'t mut [f32]) -> (&'c [f32], &'t mut [f32]) {
-            let Some((block, cores)) = cores.split_at_checked($width * x.q) else { return Default::default() };
-            let (rows, _) = block.as_chunks::<$width>();
-            let Some((&[$(mut $sum),+], later)) = rows.split_first() else { return Default::default() };
-            plain!($step, later, x.x, $($sum $w),+);
+        fn $name(x: &Features<'_>, rows: &[[f32; $width]], out: &mut [f32; $width]) {
+            if let Some(&[$($sum),+]) = rows.first() {
+                $grow($($sum),+, rows, x, out);
+            }
+        }
+
+        #[$inline]
+        #[allow(clippy::too_many_arguments, reason = "they are passed in registers")]
+        fn $grow($(mut $sum: f32),+, rows: &[[f32; $width]], x: &Features<'_>, out: &mut [f32; $width]) {
+            // Implied by the next two lines, which then need no checks of their own.
+            if rows.len() <= x.x.len() {
+                return;
+            }
+            let Some(later) = rows.get(1..) else { return };
+            let Some(plain) = later.get(..x.x.len()) else { return };
+            plain!($step, plain, x.x, $($sum $w),+);
             for (row, &upper) in x.rows.iter().zip(x.t) {
                 let lower = 1.0 - upper;
                 let row = row.to_bits() as usize;
-                let (Some(high), Some(low)) = (later.get(row), rows.get(row)) else { break };
+                // As above.
+                if row >= later.len() {
+                    break;
+                }
+                let Some([low, high, ..]) = rows.get(row..) else { break };
                 let [$($w),+] = *low;
                 $($sum += $w * lower;)+
                 let [$($w),+] = *high;
                 $($sum += $w * upper;)+
             }
-            let Some((out, t)) = t.split_first_chunk_mut::<$width>() else { return Default::default() };
             *out = [$($sum),+];
-            (cores, t)
         }
     };
 }
 
-block!(block_16, 16, 1, s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7, s8 w8, s9 w9, s10 w10, s11 w11, s12 w12, s13 w13, s14 w14, s15 w15);
-block!(block_8, 8, 2, s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7);
-block!(block_4, 4, 1, s0 w0, s1 w1, s2 w2, s3 w3);
-block!(block_2, 2, 1, s0 w0, s1 w1);
-block!(block_1, 1, 1, s0 w0);
+// More rows at a time pay where a multiplication is one instruction.
+#[cfg(any(target_abi = "eabihf", test))]
+block!(block_16, 16, 2, grow_16 inline(never), s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7, s8 w8, s9 w9, s10 w10, s11 w11, s12 w12, s13 w13, s14 w14, s15 w15);
+#[cfg(any(target_abi = "eabihf", test))]
+block!(block_8, 8, 4, grow_8 inline, s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7);
+#[cfg(not(any(target_abi = "eabihf", test)))]
+block!(block_16, 16, 1, grow_16 inline, s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7, s8 w8, s9 w9, s10 w10, s11 w11, s12 w12, s13 w13, s14 w14, s15 w15);
+#[cfg(not(any(target_abi = "eabihf", test)))]
+block!(block_8, 8, 1, grow_8 inline, s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7);
+block!(block_4, 4, 1, grow_4 inline, s0 w0, s1 w1, s2 w2, s3 w3);
+block!(block_2, 2, 1, grow_2 inline, s0 w0, s1 w1);
+block!(block_1, 1, 1, grow_1 inline, s0 w0);
 
 /// Multiplies the sums `t` of a head out, right to left; `ranks` are r_0, ..., r_d = 1. The result, r_0 values, comes
 /// back. Every vector overwrites the first sums of its core: row a is read before place a <= a r_b is written.
@@ -226,7 +280,7 @@ mod tests {
                 }
             }
             let mut t = vec![f32::NAN; n];
-            sums(Features { x: &x, rows: &[], t: &[], q }, &cores, &mut t);
+            sums(&Features { x: &x, rows: &[], t: &[], q }, &cores, &mut t);
             let expected: Vec<f32> = (0..n)
                 .map(|o| {
                     coefficient(o, 0) + 0.5 * coefficient(o, 1) - 2.0 * coefficient(o, 2)
@@ -237,7 +291,7 @@ mod tests {
 
             // The same rows as one plain feature and one mapped, three quarters on the way between its two nodes.
             let features = Features { x: &x[..1], rows: &[f32::from_bits(2)], t: &[0.75], q };
-            sums(features, &cores, &mut t);
+            sums(&features, &cores, &mut t);
             let expected: Vec<f32> = (0..n)
                 .map(|o| {
                     let plain = coefficient(o, 0) + 0.5 * coefficient(o, 1);

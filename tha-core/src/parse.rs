@@ -35,9 +35,11 @@ impl<'a> Cursor<'a> {
         Ok(taken)
     }
 
-    #[inline(never)]
-    pub fn word(&mut self) -> Result<usize, ParseError> {
-        Ok(self.take(1)?.first().map_or(0, |&word| word as usize))
+    /// As many words as the caller has names for.
+    #[inline]
+    pub fn words<const N: usize>(&mut self) -> Result<[usize; N], ParseError> {
+        let words = self.take(N)?.first_chunk().copied().unwrap_or([0; N]);
+        Ok(words.map(|word| word as usize))
     }
 
     /// `n` numbers of 16 bits, padded to a word.
@@ -84,7 +86,7 @@ pub(crate) fn check_inputs(inputs: &[InputScaling]) -> Result<(), ParseError> {
 pub(crate) fn check_outputs(outputs: &[OutputScaling], half_widths: &[f32]) -> Result<(), ParseError> {
     for (channel, output) in outputs.iter().enumerate() {
         let OutputScaling { offset, scale, residual } = *output;
-        if !finite([offset, scale, residual, 0.0]) || scale <= 0.0 || residual < 0.0 {
+        if !finite([offset, scale, residual]) || scale <= 0.0 || residual < 0.0 {
             return Err(ParseError::Scaling { what: "output", channel });
         }
     }
@@ -94,9 +96,10 @@ pub(crate) fn check_outputs(outputs: &[OutputScaling], half_widths: &[f32]) -> R
     }
 }
 
-#[inline(never)]
-fn finite(values: [f32; 4]) -> bool {
-    values.iter().all(|value| value.is_finite())
+/// Whether all are numbers: 0 times NaN or an infinity is NaN. Shorter than a look at the bits of each.
+#[inline]
+fn finite<const N: usize>(values: [f32; N]) -> bool {
+    values.iter().fold(0.0, |sum, value| sum + value * 0.0) == 0.0
 }
 
 /// The tables of the stage.

@@ -148,7 +148,7 @@ fn report<'s>(parts: Parts<'s>, outside: bool, half_widths: &'s [f32]) -> Step<'
 }
 
 /// The ensemble's outputs for the newest sample, at the front of `scratch`, and whether a feature is out of its range.
-#[inline(never)]
+#[inline]
 fn contract(model: &Model<'_>, parts: &mut Parts<'_>, followed: &mut [Value]) -> bool {
     let Parts { window, signals, scratch, progress, .. } = parts;
     let (needs, stage, inputs) = (model.needs(), &model.stage, progress.inputs);

@@ -11,7 +11,7 @@ use crate::stage;
 use crate::state::Parts;
 
 /// Lets the history and the filters take a sample; comes back how many are missing before there is an output.
-#[inline(never)]
+#[inline]
 pub(crate) fn enter(model: &Model<'_>, parts: &mut Parts<'_>, u: &[f32]) -> Result<usize, PushError> {
     take(model, parts, u)?;
     filter(model, parts);

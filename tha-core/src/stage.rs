@@ -143,7 +143,7 @@ fn resonate(&[p_re, p_im, k1, k2, k3, d, e1, e2]: &[f32; 8], source: &[Cell<f32>
 
 /// The features of the newest sample: plain ones as they are, of mapped ones how far they have come in their cell, with the
 /// cells (as bits) in `cells`. `beyond` takes what is beyond the range, if it has room. Gives back whether anything is.
-#[inline(never)]
+#[inline]
 pub(crate) fn features(
     stage: &Stage<'_>,
     range: RangePolicy,

@@ -18,8 +18,8 @@ use tha_firmware_sim::stream::Device;
 /// The most instructions per MAC where the project has a limit.
 const SHAPES: [(Shape, Option<f64>); 6] = [
     ([8, 3, 8, 4, 3, 2], None),
-    ([8, 3, 8, 4, 3, 4], Some(3.86)),
-    ([8, 3, 8, 4, 3, 8], Some(2.935)),
+    ([8, 3, 8, 4, 3, 4], Some(3.68)),
+    ([8, 3, 8, 4, 3, 8], Some(2.78)),
     ([1, 8, 8, 4, 3, 4], None),
     ([1, 16, 16, 5, 3, 4], None),
     ([24, 4, 16, 3, 2, 4], None),

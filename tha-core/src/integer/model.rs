@@ -86,7 +86,7 @@ impl<'a> Model<'a> {
             return Err(ParseError::MetadataTrailing { extra: rest.len() });
         }
         let mut block = Cursor { words: parts.block, used: 0 };
-        let bits = block.word()? as u32;
+        let [bits] = block.words()?.map(|bits: usize| bits as u32);
         if !(8..=14).contains(&bits) {
             return Err(ParseError::Metadata);
         }

@@ -215,9 +215,7 @@ fn check_head<'a>(
 ) -> Result<Head<'a>, ParseError> {
     let overflow = ParseError::SizeOverflow;
     let whole = block.rest();
-    let mut next = || block.word();
-    let (size, first, outputs, degree) = (next()?, next()?, next()?, next()?);
-    let (used, stored_sums, stored_rows) = (next()?, next()?, next()?);
+    let [size, first, outputs, degree, used, stored_sums, stored_rows] = block.words()?;
     if size == 0 || size > shape.inputs {
         return Err(ParseError::SubsetSize { head, found: size, inputs: shape.inputs });
     }

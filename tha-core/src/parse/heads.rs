@@ -64,13 +64,16 @@ fn check_head(
     needs: &mut Needs,
 ) -> Result<(), ParseError> {
     let overflow = ParseError::SizeOverflow;
-    let mut next = || block.word();
     let (size, first, outputs, degree, used, stored_sums, stored_q) = match layout {
-        Layout::Two => (next()?, next()?, next()?, next()?, next()?, next()?, Some(next()?)),
+        Layout::Two => {
+            let [size, first, outputs, degree, used, sums, q] = block.words()?;
+            (size, first, outputs, degree, used, sums, Some(q))
+        }
         Layout::One { degree, .. } => {
-            let size = next()?;
+            let [size] = block.words()?;
             block.floats(1, "head", head)?;
-            (size, 0, shape.outputs, degree, 0, block.word()?, None)
+            let [sums] = block.words()?;
+            (size, 0, shape.outputs, degree, 0, sums, None)
         }
     };
     if size == 0 || size > shape.inputs {

@@ -40,7 +40,7 @@ impl Bench<'_> {
             (a.inputs, a.outputs, a.memory) == (b.inputs, b.outputs, b.memory)
         });
         let start = self.before();
-        let clean: Vec<_> = {
+        let mut clean: Vec<_> = {
             let mut driver = Driver::new(self.file, &self.runs);
             events.iter().map(|event| driver.handle(event)).collect()
         };
@@ -60,13 +60,9 @@ impl Bench<'_> {
             }
             faulty.push(answer);
         }
-        let mut trial = judge(
-            &clean,
-            &faulty,
-            start..found.map_or(events.len(), |t| t + 1),
-            SCRUB_EVERY,
-            &self.tolerance,
-        );
+        let end = found.map_or(events.len(), |t| t + 1);
+        self.restart(self.file, events, end, &mut clean);
+        let mut trial = judge(&clean, &faulty, start..end, SCRUB_EVERY, &self.tolerance);
         // A flag that a wrong number has raised on the way is not the finding.
         trial.report = found.map(|_| "model damaged".to_owned());
         trial.silent |= found.is_none();
@@ -134,7 +130,7 @@ impl Bench<'_> {
         let stretch = self.stretch(length, random);
         let events: Vec<Event> =
             stretch.chunks_exact(self.width).map(|row| Event::Sample(row.to_vec())).collect();
-        let clean: Vec<_> = {
+        let mut clean: Vec<_> = {
             let mut driver = Driver::new(&other, &self.runs);
             events.iter().map(|event| driver.handle(event)).collect()
         };
@@ -150,6 +146,7 @@ impl Bench<'_> {
             }
             faulty.push(driver.handle(event));
         }
+        self.restart(&other, events, fault.end, &mut clean);
         judge(&clean, &faulty, fault, 0, &self.tolerance)
     }
 

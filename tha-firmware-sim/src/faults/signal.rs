@@ -2,6 +2,7 @@
 
 use super::driver::{Answer, Driver, Event};
 use super::{Bench, Kind, Trial};
+use crate::model_file::ModelFile;
 use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
 use std::ops::Range;
@@ -24,7 +25,7 @@ impl Bench<'_> {
             _ => random.random_range(1..=8.min(room)),
         };
         let stretch = self.stretch(length, random);
-        let mut clean: Vec<Event> =
+        let clean: Vec<Event> =
             stretch.chunks_exact(self.width).map(|row| Event::Sample(row.to_vec())).collect();
         let fault = self.before()..(self.before() + length).min(clean.len());
         let batch = self.file.batch();
@@ -70,17 +71,30 @@ impl Bench<'_> {
         let patience = if stands_still { self.runs[channel] } else { 0 };
         let mut expected = run(&clean);
         if matches!(kind, Kind::TimeGap | Kind::PowerLoss) {
-            // Filters that start over never are what they would have been; they must be as if they had started then.
-            if let Some(event) = clean.get_mut(fault.end)
-                && let Event::Sample(row) = event
-            {
-                *event = Event::AfterGap(row.clone());
-            }
-            let first = fault.end + self.file.model().settled() - 1;
-            expected.truncate(first);
-            expected.extend(run(&clean).split_off(first.min(clean.len())));
+            self.restart(self.file, clean, fault.end, &mut expected);
         }
         judge(&expected, &run(&faulty), fault, patience, &self.tolerance)
+    }
+
+    /// Filters that start over never are what they would have been: of a device that restarts with the event `at` its first output and
+    /// all later ones are `expected` to be as if it had started then.
+    pub(super) fn restart(
+        &self,
+        file: &ModelFile,
+        mut events: Vec<Event>,
+        at: usize,
+        expected: &mut Vec<Answer>,
+    ) {
+        if let Some(event) = events.get_mut(at)
+            && let Event::Sample(row) = event
+        {
+            *event = Event::AfterGap(row.clone());
+        }
+        let mut driver = Driver::new(file, &self.runs);
+        let first = (at + file.model().settled()).saturating_sub(1).min(events.len());
+        let again = events.iter().map(|event| driver.handle(event)).skip(first);
+        expected.truncate(first);
+        expected.extend(again.collect::<Vec<_>>());
     }
 }
 

@@ -310,7 +310,8 @@ int @name@_push(@name@_state *state, const float u[@NAME@_INPUTS], float y[@NAME
         uint32_t plain = 0, used = 0;
 #if LISTED > 0
         for (i = 0; i < size; i++) {
-            if (subset[i] < PLAIN) plain++;
+            /* Not `<`: some compilers warn where there are no plain ones. */
+            if (subset[i] + 1u <= PLAIN) plain++;
             state->features[used++] = state->z[subset[i]];
         }
 #else
