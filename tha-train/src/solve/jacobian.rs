@@ -5,9 +5,9 @@
 //! known by their moments it is made at the points that stand for them and mixed.
 
 use super::entered::product;
-use super::moments::{Moments, mixed};
+use super::moments::Moments;
 use super::rows::{Rows, WORTH_A_THREAD, in_order};
-use crate::linalg::{add_gram_lower, add_product, set_product, view, view_mut};
+use crate::linalg::{add_gram_lower, set_product, view, view_mut};
 use crate::network::{Contraction, Network, unfold};
 use nalgebra::DMatrix;
 use std::ops::Range;
@@ -43,7 +43,7 @@ impl NormalEquations {
                 for (j, residual) in residual.chunks_exact(x.nrows()).enumerate() {
                     let places = components.places(j, x.ncols());
                     let slopes = components.slopes(&places, &weights, x, j);
-                    sum.add(&places, &slopes, None, &DMatrix::from_column_slice(x.nrows(), 1, residual));
+                    sum.add(&places, &slopes, &DMatrix::from_column_slice(x.nrows(), 1, residual));
                 }
             }
         };
@@ -74,20 +74,15 @@ impl NormalEquations {
         unfolded: &[DMatrix<f64>],
     ) -> Self {
         let (x, y) = moments.points();
-        let (weights, mut residual) = components.weights(network, unfolded, x, y);
+        let (weights, residual) = components.weights(network, unfolded, x, y);
+        let residual = moments.mixed(&residual);
         let mut all = Self::zeros(components.list.len() * x.ncols());
-        all.loss = moments.weigh(&residual).1;
-        if let Ok(mixing) = moments.mixing() {
-            residual = mixed(mixing, &residual).as_slice().to_vec();
-        }
-        for (j, residual) in residual.chunks_exact(residual.len() / y.ncols()).enumerate() {
+        all.loss = moments.rest() + residual.norm_squared();
+        for (j, residual) in residual.column_iter().enumerate() {
             let places = components.places(j, x.ncols());
             let slopes = components.slopes(&places, &weights, x, j);
-            let residual = DMatrix::from_column_slice(residual.len(), 1, residual);
-            match moments.mixing() {
-                Ok(mixing) => all.add(&places, &product(mixing, &slopes), None, &residual),
-                Err(metric) => all.add(&places, &slopes, Some(product(metric, &slopes)), &residual),
-            }
+            let residual = DMatrix::from_column_slice(residual.len(), 1, residual.as_slice());
+            all.add(&places, &product(moments.mixing(), &slopes), &residual);
         }
         all
     }
@@ -96,25 +91,11 @@ impl NormalEquations {
         Self { gram: DMatrix::zeros(size, size), gradient: DMatrix::zeros(size, 1), loss: 0.0 }
     }
 
-    /// Adds rows of the Jacobian whose columns have these places among the coefficients; `weighed` where each row does not
-    /// weigh one.
-    fn add(
-        &mut self,
-        places: &[Place],
-        slopes: &DMatrix<f64>,
-        weighed: Option<DMatrix<f64>>,
-        residual: &DMatrix<f64>,
-    ) {
+    /// Adds rows of the Jacobian whose columns have these places among the coefficients.
+    fn add(&mut self, places: &[Place], slopes: &DMatrix<f64>, residual: &DMatrix<f64>) {
         let mut gradient = DMatrix::zeros(places.len(), 1);
-        set_product(
-            view_mut(&mut gradient),
-            view(weighed.as_ref().unwrap_or(slopes)).transpose(),
-            view(residual),
-        );
-        let add_gram = |gram: &mut DMatrix<f64>| match &weighed {
-            None => add_gram_lower(view_mut(gram), view(slopes)),
-            Some(weighed) => add_product(view_mut(gram), view(slopes).transpose(), view(weighed)),
-        };
+        set_product(view_mut(&mut gradient), view(slopes).transpose(), view(residual));
+        let add_gram = |gram: &mut DMatrix<f64>| add_gram_lower(view_mut(gram), view(slopes));
         if places.len() == self.gradient.len() {
             add_gram(&mut self.gram);
             self.gradient += gradient;
