@@ -49,7 +49,7 @@ impl NormalEquations {
         };
         let groups = rows.blocks().div_ceil(GROUP);
         let mut all = Self::zeros(size);
-        if size > SHARED || rows.count * size * size < WORTH_A_THREAD {
+        if size > SHARED || groups == 1 || rows.count * size * size < WORTH_A_THREAD {
             (0..groups).for_each(|k| add_group(k, &mut all));
             return all;
         }
@@ -181,12 +181,12 @@ impl Components {
     /// Those columns for some rows.
     fn slopes(&self, places: &[Place], weights: &[f64], x: &DMatrix<f64>, j: usize) -> DMatrix<f64> {
         let rows = x.nrows();
-        let mut slopes = DMatrix::zeros(rows, places.len());
-        for (&(_, c, i), mut to) in places.iter().zip(slopes.column_iter_mut()) {
+        let mut slopes = Vec::with_capacity(rows * places.len());
+        for &(_, c, i) in places {
             let weight = &weights[(c * self.outputs + j) * rows..][..rows];
-            to.iter_mut().zip(weight).zip(x.column(i).iter()).for_each(|((to, w), x)| *to = w * x);
+            slopes.extend(weight.iter().zip(&x.as_slice()[i * rows..]).map(|(w, x)| w * x));
         }
-        slopes
+        DMatrix::from_vec(rows, places.len(), slopes)
     }
 }
 
