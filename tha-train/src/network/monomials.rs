@@ -71,7 +71,8 @@ impl Monomials {
         for level in &self.levels[1..] {
             let mut next = Vec::with_capacity(rows * level.len());
             for &(parent, last) in level {
-                let (parent, last) = (&values.as_slice()[parent * rows..][..rows], &x.as_slice()[last * rows..]);
+                let (parent, last) =
+                    (&values.as_slice()[parent * rows..][..rows], &x.as_slice()[last * rows..]);
                 next.extend(parent.iter().zip(last).map(|(a, b)| a * b));
             }
             values = DMatrix::from_vec(rows, level.len(), next);

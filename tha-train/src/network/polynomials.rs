@@ -134,7 +134,9 @@ mod tests {
     #[test]
     fn values_of_the_polynomial_are_those_of_the_network() {
         let mut normal = Normal::new(1);
-        for (outputs, q, ranks) in [(1, 4, vec![2, 3]), (2, 3, vec![2]), (2, 5, vec![]), (3, 3, vec![3, 2, 2])] {
+        for (outputs, q, ranks) in
+            [(1, 4, vec![2, 3]), (2, 3, vec![2]), (2, 5, vec![]), (3, 3, vec![3, 2, 2])]
+        {
             let network = Network::random(outputs, q, &ranks, &mut normal);
             let (all, monomials) = (Polynomials::new(q, ranks.len() + 1), Monomials::new(q, ranks.len() + 1));
             let x = DMatrix::from_fn(7, q, |_, _| normal.draw());
@@ -142,12 +144,20 @@ mod tests {
             for (k, core) in network.cores.iter().enumerate() {
                 let (around, slices) = (all.around(&network, k), unfold(core));
                 for j in 0..outputs {
-                    let of_output = if k == 0 { slices.columns(j * core.right, core.right) } else { slices.columns(0, slices.ncols()) };
+                    let of_output = if k == 0 {
+                        slices.columns(j * core.right, core.right)
+                    } else {
+                        slices.columns(0, slices.ncols())
+                    };
                     let around = &around[if k == 0 { 0 } else { j }];
                     let mut coefficients = vec![0.0; monomials.count()];
                     all.add_forms(&(around * of_output.transpose()), &mut coefficients);
-                    let values = monomials.products(&x) * DMatrix::from_column_slice(monomials.count(), 1, &coefficients);
-                    assert!((values - expected.column(j)).norm() < 1e-12 * expected.norm(), "core {k}, output {j}");
+                    let values = monomials.products(&x)
+                        * DMatrix::from_column_slice(monomials.count(), 1, &coefficients);
+                    assert!(
+                        (values - expected.column(j)).norm() < 1e-12 * expected.norm(),
+                        "core {k}, output {j}"
+                    );
                 }
             }
             let constant: Vec<usize> = all.with_constant().iter().map(|&m| m as usize).collect();

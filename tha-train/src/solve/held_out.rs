@@ -63,8 +63,7 @@ impl HeldOut<'_> {
         let options = &SolveParams { sweeps: STEPS, ..options.clone() };
         for (fitted, _) in &parts[..parts.len() - 1] {
             let moments = fitted.quadratic.as_ref().and_then(Quadratic::moments);
-            networks
-                .push(exact::polish(&fitted.part.problem(), moments.as_ref(), &found, options, log)?.0);
+            networks.push(exact::polish(&fitted.part.problem(), moments.as_ref(), &found, options, log)?.0);
         }
         let settings = Settings { ranks: found.ranks(), gamma: 1.0, ridge: 0.0, decay: None, exact: true };
         networks.push(found);

@@ -238,8 +238,7 @@ pub(super) mod tests {
             let loss = (&truth - &a * &wanted).norm_squared() + ridge * wanted.norm_squared();
             for source in sources {
                 let mut network = start.clone();
-                let mut solve =
-                    || source.local(&network, k).descend(&mut network, &covariance, ridge, 200);
+                let mut solve = || source.local(&network, k).descend(&mut network, &covariance, ridge, 200);
                 // A solution ends at a part of the gradient that it began with.
                 let (before, _) = solve();
                 let (_, after) = (0..5).map(|_| solve()).last().unwrap();

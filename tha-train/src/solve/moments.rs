@@ -109,7 +109,11 @@ impl Moments {
     pub(super) fn mixed(&self, residual: &[f64]) -> DMatrix<f64> {
         let outputs = residual.len() / self.mixing.ncols().max(1);
         let mut mixed = DMatrix::zeros(self.mixing.nrows(), outputs);
-        set_product(view_mut(&mut mixed), view(&self.mixing), columns(residual, self.mixing.ncols(), outputs));
+        set_product(
+            view_mut(&mut mixed),
+            view(&self.mixing),
+            columns(residual, self.mixing.ncols(), outputs),
+        );
         mixed
     }
 }

@@ -132,8 +132,7 @@ impl<'a> Blocks<'a> {
         let seconds: Vec<DMatrix<f64>> = held.iter().map(second).collect();
         let fitted: Vec<Part<'_>> =
             (0..count).map(|k| Part::new(problem, rows(&|block| block != k))).collect();
-        let forms =
-            fitted.iter().min_by_key(|part| part.nrows()).and_then(|part| worthwhile(part, degree));
+        let forms = fitted.iter().min_by_key(|part| part.nrows()).and_then(|part| worthwhile(part, degree));
         let by_block: Option<(Arc<Forms>, Vec<Sums>)> = forms.map(|forms| {
             let by_block = held.iter().map(|part| forms.sums(&part.problem())).collect();
             (forms, by_block)
