@@ -11,10 +11,12 @@ use crate::network::Monomials;
 use nalgebra::DMatrix;
 use std::ops::Range;
 
-/// Rows whose monomials are made at a time; rows summed by one thread.
+/// Rows whose monomials are made at a time: 256 take the same time (12 heads of 455 monomials: 1.5 and 1.6 CPU s) and twice the memory.
 const BLOCK: usize = 128;
+/// Rows summed by one thread.
 const GROUP: usize = 4096;
-/// First monomials of a group, at least.
+/// First monomials of a group, at least. 1, 16 and 32 take the same time at degree 3 (1.5 to 1.6 CPU s); at degree 1 single ones would be
+/// products with vectors.
 const FIRST: usize = 16;
 
 /// Which pairs of monomials are summed.

@@ -26,6 +26,9 @@ pub(super) trait Objective {
     fn square(&self) -> f64;
 }
 
+/// A matrix by its products with coefficients of a core.
+pub(super) type Product<'a> = Box<dyn Fn(&DMatrix<f64>) -> DMatrix<f64> + 'a>;
+
 /// The least-squares problem of one core.
 pub(super) struct Local<'a> {
     pub(super) k: usize,
@@ -38,7 +41,7 @@ pub(super) struct Local<'a> {
     /// ||y - f||^2.
     pub(super) loss: f64,
     /// v -> sum_t x_t x_t^T v A_t^T A_t.
-    pub(super) apply: Box<dyn Fn(&DMatrix<f64>) -> DMatrix<f64> + 'a>,
+    pub(super) apply: Product<'a>,
 }
 
 impl Local<'_> {
