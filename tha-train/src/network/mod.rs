@@ -10,6 +10,7 @@ mod features;
 mod gauge;
 mod hats;
 mod monomials;
+mod polynomials;
 mod random;
 
 pub(crate) use contract::{BLOCK, Contraction, evaluate_block, fold, unfold};
@@ -20,6 +21,7 @@ pub(crate) use gauge::kept;
 pub use hats::Hats;
 pub(crate) use hats::{Design, Line};
 pub(crate) use monomials::Monomials;
+pub(crate) use polynomials::Polynomials;
 pub(crate) use random::Normal;
 
 use nalgebra::DMatrix;

@@ -8,10 +8,13 @@ use super::count::monomials;
 use nalgebra::DMatrix;
 
 /// The distinct monomials of degree d in q variables.
+#[derive(Clone)]
 pub(crate) struct Monomials {
     q: usize,
     /// Per degree and monomial: its first factors as an index into the monomials of one degree less, and the last factor.
     levels: Vec<Vec<(usize, usize)>>,
+    /// Per degree but the last and monomial: the place of its product with x_i, i no smaller than its last factor, less i.
+    longer: Vec<Vec<usize>>,
     /// Square roots of the numbers of orderings.
     roots: Vec<f64>,
 }
@@ -21,18 +24,22 @@ impl Monomials {
         // (parent, last factor, orderings, length of the run of the last factor)
         let mut level: Vec<(usize, usize, f64, usize)> = (0..q).map(|i| (0, i, 1.0, 1)).collect();
         let mut levels = vec![level.iter().map(|m| (m.0, m.1)).collect::<Vec<_>>()];
+        let mut longer = Vec::new();
         for length in 2..=degree {
             let mut next = Vec::with_capacity(monomials(q, length));
+            let mut places = Vec::with_capacity(level.len());
             for (parent, &(_, last, count, run)) in level.iter().enumerate() {
+                places.push(next.len().wrapping_sub(last));
                 for i in last..q {
                     let run = if i == last { run + 1 } else { 1 };
                     next.push((parent, i, count * length as f64 / run as f64, run));
                 }
             }
             levels.push(next.iter().map(|m| (m.0, m.1)).collect());
+            longer.push(places);
             level = next;
         }
-        Self { q, levels, roots: level.iter().map(|m| m.2.sqrt()).collect() }
+        Self { q, levels, longer, roots: level.iter().map(|m| m.2.sqrt()).collect() }
     }
 
     /// C(q+d-1, d).
@@ -52,18 +59,30 @@ impl Monomials {
 
     /// phi of some rows: rows x count for rows x q.
     pub(crate) fn values(&self, x: &DMatrix<f64>) -> DMatrix<f64> {
+        let mut values = self.products(x);
+        values.column_iter_mut().zip(&self.roots).for_each(|(mut column, root)| column *= *root);
+        values
+    }
+
+    /// The same without the square roots.
+    pub(crate) fn products(&self, x: &DMatrix<f64>) -> DMatrix<f64> {
         let rows = x.nrows();
         let mut values = x.clone();
         for level in &self.levels[1..] {
-            let mut next = DMatrix::zeros(rows, level.len());
-            for (&(parent, last), mut to) in level.iter().zip(next.column_iter_mut()) {
-                let (parent, last) = (values.column(parent), x.column(last));
-                to.iter_mut().zip(parent.iter().zip(last.iter())).for_each(|(to, (a, b))| *to = a * b);
+            let mut next = Vec::with_capacity(rows * level.len());
+            for &(parent, last) in level {
+                let (parent, last) =
+                    (&values.as_slice()[parent * rows..][..rows], &x.as_slice()[last * rows..]);
+                next.extend(parent.iter().zip(last).map(|(a, b)| a * b));
             }
-            values = next;
+            values = DMatrix::from_vec(rows, level.len(), next);
         }
-        values.column_iter_mut().zip(&self.roots).for_each(|(mut column, root)| column *= *root);
         values
+    }
+
+    /// Square roots of the numbers of orderings.
+    pub(crate) fn roots(&self) -> &[f64] {
+        &self.roots
     }
 
     /// The dense symmetric tensor, `l` x q^d row-major, of coefficients (count x l).
@@ -84,7 +103,13 @@ impl Monomials {
         tensor
     }
 
-    fn factors(&self, mut m: usize) -> Vec<usize> {
+    /// The place of the monomial with factors i1 <= ... <= id.
+    pub(crate) fn place(&self, factors: &[usize]) -> usize {
+        self.longer.iter().zip(&factors[1..]).fold(factors[0], |m, (longer, i)| longer[m].wrapping_add(*i))
+    }
+
+    /// i1 <= ... <= id of a monomial.
+    pub(crate) fn factors(&self, mut m: usize) -> Vec<usize> {
         let mut factors = Vec::new();
         for level in self.levels.iter().rev() {
             factors.push(level[m].1);
@@ -105,6 +130,7 @@ mod tests {
         for degree in 1..=4 {
             let all = Monomials::new(4, degree);
             assert_eq!(all.count(), monomials(4, degree));
+            assert!((0..all.count()).all(|m| all.place(&all.factors(m)) == m));
             let f = all.values(&x);
             let expected = (&x * x.transpose()).map(|v| v.powi(degree as i32));
             assert!((&f * f.transpose() - expected).norm() < 1e-12);

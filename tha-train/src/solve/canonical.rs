@@ -5,10 +5,9 @@
 
 use super::SolveError;
 use super::als::{pass_left, pass_right};
-use super::local::Local;
+use super::local::Objective;
 use super::log::{Log, Step, StepKind};
 use super::precondition::Covariance;
-use super::rows::Rows;
 use crate::network::Network;
 
 /// How far to go.
@@ -25,7 +24,7 @@ pub(super) struct Effort {
 /// Sweeps from the last core to the first, and back between them; gives their number. The first core is left in the centre.
 pub(super) fn sweeps(
     network: &mut Network,
-    rows: &Rows,
+    objective: &dyn Objective,
     covariance: &Covariance,
     ridge: f64,
     effort: Effort,
@@ -38,17 +37,17 @@ pub(super) fn sweeps(
     loop {
         sweep += 1;
         for k in (1..=last).rev() {
-            update(network, k, rows, covariance, ridge, effort.steps, log)?;
+            update(network, k, objective, covariance, ridge, effort.steps, log)?;
             pass_left(network, k);
         }
-        let loss = update(network, 0, rows, covariance, ridge, effort.steps, log)?;
+        let loss = update(network, 0, objective, covariance, ridge, effort.steps, log)?;
         if last == 0 || sweep == effort.sweeps || before - loss < effort.tolerance * loss {
             return Ok(sweep);
         }
         before = loss;
         for k in 0..last {
             if k > 0 {
-                update(network, k, rows, covariance, ridge, effort.steps, log)?;
+                update(network, k, objective, covariance, ridge, effort.steps, log)?;
             }
             pass_right(network, k);
         }
@@ -59,14 +58,14 @@ pub(super) fn sweeps(
 fn update(
     network: &mut Network,
     k: usize,
-    rows: &Rows,
+    objective: &dyn Objective,
     covariance: &Covariance,
     ridge: f64,
     steps: usize,
     log: &mut Log,
 ) -> Result<f64, SolveError> {
-    let (before, after) = Local::new(network, k, rows).descend(network, covariance, ridge, steps);
-    let unit = rows.square().max(f64::MIN_POSITIVE);
+    let (before, after) = objective.local(network, k).descend(network, covariance, ridge, steps);
+    let unit = objective.square().max(f64::MIN_POSITIVE);
     let (loss, gain) = (after / unit, (before - after) / unit);
     log.record(Step { kind: StepKind::Core(k), loss, gain, truncation: 0.0, ranks: network.ranks() })?;
     Ok(after)
@@ -76,6 +75,7 @@ fn update(
 mod tests {
     use super::super::Problem;
     use super::super::local::tests::problem;
+    use super::super::rows::Rows;
     use super::*;
     use crate::network::Normal;
 

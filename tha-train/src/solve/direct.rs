@@ -4,12 +4,10 @@
 //! that the minimal-norm coefficients are those of the minimal-norm symmetric tensor B. With more monomials than rows
 //! the dual is solved: (X X^T)^d elementwise is the Gram matrix of all monomials, whatever their number.
 
+use super::gram::gram;
 use super::moments::{Moments, Points};
-use super::rows::in_order;
 use super::{Problem, SolveError};
-use crate::linalg::{
-    add_gram_lower, add_product, cholesky_in_place, cholesky_solve, minimal_norm, svd, view, view_mut,
-};
+use crate::linalg::{cholesky_in_place, cholesky_solve, minimal_norm, svd};
 use crate::network::{BLOCK, Core, Monomials, Network, monomials};
 use nalgebra::DMatrix;
 
@@ -17,37 +15,11 @@ use nalgebra::DMatrix;
 const UNKNOWNS: usize = 6000;
 /// Largest dense tensor l q^d.
 const ENTRIES: usize = 1 << 24;
-/// Row blocks accumulated into one Gram matrix before the matrices are added.
-const GROUP: usize = 16;
 /// Eigenvalues below this fraction of the largest count as zero.
 const CUTOFF: f64 = 1e-13;
 
 /// Rows per monomial from which the moments cost less than the rows.
 const ROWS_PER_MONOMIAL: usize = 4;
-
-/// phi^T phi (lower triangle) and phi^T y.
-pub(super) fn gram(problem: &Problem, monomials: &Monomials) -> (DMatrix<f64>, DMatrix<f64>) {
-    let size = monomials.count();
-    let group = |k: usize| {
-        let mut gram = DMatrix::zeros(size, size);
-        let mut rhs = DMatrix::zeros(size, problem.y.ncols());
-        let end = ((k + 1) * BLOCK * GROUP).min(problem.x.nrows());
-        for at in (k * BLOCK * GROUP..end).step_by(BLOCK) {
-            let rows = BLOCK.min(end - at);
-            let phi = monomials.values(&problem.x.rows(at, rows));
-            let y = problem.y.rows(at, rows).into_owned();
-            add_gram_lower(view_mut(&mut gram), view(&phi));
-            add_product(view_mut(&mut rhs), view(&phi).transpose(), view(&y));
-        }
-        (gram, rhs)
-    };
-    let mut sum = (DMatrix::zeros(size, size), DMatrix::zeros(size, problem.y.ncols()));
-    in_order(problem.x.nrows().div_ceil(BLOCK * GROUP), group, |(gram, rhs)| {
-        sum.0 += gram;
-        sum.1 += rhs;
-    });
-    sum
-}
 
 /// Solves `gram z = rhs` with `ridge` on the diagonal, minimal-norm where that is singular.
 fn solve(gram: DMatrix<f64>, rhs: &DMatrix<f64>, ridge: f64) -> Result<DMatrix<f64>, SolveError> {
@@ -89,7 +61,7 @@ pub(super) fn solution(problem: &Problem, degree: usize, most: usize) -> Option<
         return None;
     }
     let monomials = Monomials::new(q, degree);
-    let (gram, rhs) = gram(problem, &monomials);
+    let (gram, rhs) = gram(problem, monomials.clone());
     let mut factor = gram.clone();
     let solution = solve(gram, &rhs, 0.0).ok()?;
     let explained: f64 = solution.iter().zip(rhs.iter()).map(|(z, r)| z * r).sum();
@@ -140,7 +112,7 @@ impl<'a> System<'a> {
         }
         let monomials = Monomials::new(q, degree);
         let (gram, rhs) = if count <= rows {
-            gram(problem, &monomials)
+            gram(problem, monomials.clone())
         } else {
             let x = problem.x.rows(0, rows);
             let mut kernel = &x * x.transpose();

@@ -3,6 +3,7 @@
 use super::choose::{Choice, RIDGES, Settings, least};
 use super::log::Log;
 use super::path::{Blocks, Fitted, Path, for_each_block, squares};
+use super::quadratic::Quadratic;
 use super::{Ridge, SolveError, SolveParams, Solver, exact, published};
 use crate::network::Network;
 use crate::progress::Progress;
@@ -61,9 +62,8 @@ impl HeldOut<'_> {
         let mut networks = Vec::with_capacity(parts.len());
         let options = &SolveParams { sweeps: STEPS, ..options.clone() };
         for (fitted, _) in &parts[..parts.len() - 1] {
-            networks.push(
-                exact::polish(&fitted.part.problem(), fitted.moments.as_ref(), &found, options, log)?.0,
-            );
+            let moments = fitted.quadratic.as_ref().and_then(Quadratic::moments);
+            networks.push(exact::polish(&fitted.part.problem(), moments.as_ref(), &found, options, log)?.0);
         }
         let settings = Settings { ranks: found.ranks(), gamma: 1.0, ridge: 0.0, decay: None, exact: true };
         networks.push(found);

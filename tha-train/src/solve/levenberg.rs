@@ -27,12 +27,16 @@ pub(super) struct Descent {
     pub(super) loss: f64,
     damping: f64,
     growth: f64,
+    /// Memory of the last step.
+    normal: NormalEquations,
+    damped: DMatrix<f64>,
 }
 
 impl Descent {
     /// Starts at `network`.
     pub(super) fn new(network: Network) -> Self {
-        Self { network, loss: f64::INFINITY, damping: 1e-3, growth: 2.0 }
+        let (normal, damped) = (NormalEquations::zeros(0), DMatrix::zeros(0, 0));
+        Self { network, loss: f64::INFINITY, damping: 1e-3, growth: 2.0, normal, damped }
     }
 
     /// One accepted step. Gives the decrease of J, or `None` where no step lowers it.
@@ -45,18 +49,25 @@ impl Descent {
             return self
                 .trials(rows, ridge, linear.scale(), |theta, damping| linear.solve(theta, ridge, damping));
         }
-        let normal = NormalEquations::new(rows, &self.network, 0..self.network.degree());
+        let old = std::mem::replace(&mut self.normal, NormalEquations::zeros(0));
+        let normal = NormalEquations::within(old, rows, &self.network, 0..self.network.degree());
+        let mut damped = std::mem::replace(&mut self.damped, DMatrix::zeros(0, 0));
         self.loss = normal.loss;
         let size = self.network.parameters();
+        if damped.nrows() != size {
+            damped = DMatrix::zeros(size, size);
+        }
         let largest = (0..size).fold(f64::MIN_POSITIVE, |m, i| m.max(normal.gram[(i, i)]));
-        self.trials(rows, ridge, largest, |theta, damping| {
-            let mut damped = normal.gram.clone();
+        let gain = self.trials(rows, ridge, largest, |theta, damping| {
+            damped.copy_from(&normal.gram);
             (0..size).for_each(|i| damped[(i, i)] += ridge + damping);
             let rhs: Vec<f64> = normal.gradient.iter().zip(theta).map(|(g, t)| g - ridge * t).collect();
             let mut delta = DMatrix::from_column_slice(size, 1, &rhs);
             cholesky_in_place(&mut damped).then(|| cholesky_solve(&damped, &mut delta))?;
             Some((delta.as_slice().to_vec(), rhs))
-        })
+        });
+        (self.normal, self.damped) = (normal, damped);
+        gain
     }
 
     /// Raises the damping until a step of `solve` (its solution and right-hand side) lowers J.
@@ -65,7 +76,7 @@ impl Descent {
         rows: &Rows,
         ridge: f64,
         largest: f64,
-        solve: impl Fn(&[f64], f64) -> Option<(Vec<f64>, Vec<f64>)>,
+        mut solve: impl FnMut(&[f64], f64) -> Option<(Vec<f64>, Vec<f64>)>,
     ) -> Option<f64> {
         let theta = self.network.coefficients();
         let penalised = self.loss + ridge * square(&theta);

@@ -2,43 +2,81 @@
 //!
 //! Its matrix is sum_t (x_t x_t^T) (x) (A_t^T A_t) + ridge with A_t = L_t (x) R_t, what stands left and right of the core. Were x and A
 //! independent it would be N S (x) C + ridge with their second moments S and C, and that is the preconditioner. Rows are read
-//! in blocks; neither the design nor its Gram matrix exists. Where moments stand for the rows, the points of the moments are
-//! the one block, and what is summed over rows is weighed by their metric.
+//! in blocks; neither the design nor its Gram matrix exists. Where the monomials are few, [`super::quadratic`] stands for the rows.
 
 use super::around::{gathered, predicted, spread};
 use super::conjugate::conjugate_gradients;
 use super::precondition::{Covariance, Preconditioner};
-use super::rows::{Block, Rows, in_order};
-use crate::linalg::{add_gram_lower, add_product, columns, view_mut};
+use super::rows::{Rows, in_order};
+use crate::linalg::{add_gram_lower, columns, view_mut};
 use crate::network::{Contraction, Design, Network, fold, unfold};
 use nalgebra::DMatrix;
-use std::borrow::Cow;
 
 /// Blocks of rows per task.
 const GROUP: usize = 8;
 /// Conjugate gradients end when the squared residual has fallen to this part.
 const PRECISION: f64 = 1e-5;
 
-/// The least-squares problem of one core.
-pub(super) struct Local<'a> {
-    rows: &'a Rows<'a>,
-    k: usize,
-    /// Width of the bonds to the left and right of the core.
-    bonds: (usize, usize),
-    outputs: usize,
-    /// Per block: L, rows x (l r_{k-1}), empty for the first core, where it is the identity; R, rows x r_k.
-    around: Vec<(Vec<f64>, Vec<f64>)>,
-    /// A^T A summed over the rows. The outputs share that of the first core.
-    coupling: DMatrix<f64>,
-    /// X^T (y - f) A, q x (r_{k-1} r_k).
-    gradient: DMatrix<f64>,
-    /// ||y - f||^2.
-    loss: f64,
+/// What a descent lowers: the squared residual of some rows.
+pub(super) trait Objective {
+    /// The least-squares problem of core `k` with the others as they are.
+    fn local<'a>(&'a self, network: &Network, k: usize) -> Local<'a>;
+
+    /// ||y||^2.
+    fn square(&self) -> f64;
 }
 
-impl<'a> Local<'a> {
-    /// Of core `k` with the others as they are.
-    pub(super) fn new(network: &Network, k: usize, rows: &'a Rows<'a>) -> Self {
+/// A matrix by its products with coefficients of a core.
+pub(super) type Product<'a> = Box<dyn Fn(&DMatrix<f64>) -> DMatrix<f64> + 'a>;
+
+/// The least-squares problem of one core.
+pub(super) struct Local<'a> {
+    pub(super) k: usize,
+    /// Number of rows.
+    pub(super) count: usize,
+    /// A^T A summed over the rows. The outputs share that of the first core.
+    pub(super) coupling: DMatrix<f64>,
+    /// X^T (y - f) A, q x (r_{k-1} r_k).
+    pub(super) gradient: DMatrix<f64>,
+    /// ||y - f||^2.
+    pub(super) loss: f64,
+    /// v -> sum_t x_t x_t^T v A_t^T A_t.
+    pub(super) apply: Product<'a>,
+}
+
+impl Local<'_> {
+    /// Conjugate gradients from the core of `network`, which is replaced; J before and after.
+    pub(super) fn descend(
+        &self,
+        network: &mut Network,
+        covariance: &Covariance,
+        ridge: f64,
+        steps: usize,
+    ) -> (f64, f64) {
+        let core = unfold(&network.cores[self.k]);
+        let before = self.loss + ridge * core.norm_squared();
+        let rhs = &self.gradient - ridge * &core;
+        let start = rhs.norm_squared();
+        let Some(precondition) = Preconditioner::new(covariance, &self.coupling, self.count, ridge) else {
+            return (before, before);
+        };
+        let (delta, residual) = conjugate_gradients(
+            &rhs,
+            |direction| (self.apply)(direction) + ridge * direction,
+            |residual| precondition.apply(residual),
+            steps,
+            |residual, _| residual.norm_squared() <= PRECISION * start,
+        );
+        let (left, right) = (network.cores[self.k].left, network.cores[self.k].right);
+        network.cores[self.k] = fold(left, right, &(core + &delta));
+        // A quadratic: what is left of the gradient says how far it has fallen.
+        (before, before - delta.dot(&(rhs + residual)))
+    }
+}
+
+impl Objective for Rows<'_> {
+    fn local<'a>(&'a self, network: &Network, k: usize) -> Local<'a> {
+        let rows = self;
         let unfolded: Vec<_> = network.cores.iter().map(unfold).collect();
         let core = &network.cores[k];
         let (q, bonds, outputs) = (core.q, (core.left, core.right), network.outputs());
@@ -53,16 +91,16 @@ impl<'a> Local<'a> {
                 let mut parts = Contraction::of_values(network, &values, n);
                 let residual: Vec<f64> =
                     y.as_slice().iter().zip(parts.outputs()).map(|(y, f)| y - f).collect();
-                let (residual, square) = weigh(rows, residual);
-                loss += square;
+                loss += residual.iter().map(|r| r * r).sum::<f64>();
                 let (left, right) =
                     (std::mem::take(&mut parts.left[k]), std::mem::take(&mut parts.right[k + 1]));
+                let mut add = |pairs: &[f64]| {
+                    add_gram_lower(view_mut(&mut coupling), columns(pairs, n, width));
+                };
                 if k == 0 {
-                    add_coupling(&mut coupling, rows, n, right.clone());
+                    add(&right);
                 } else {
-                    for left in left.chunks_exact(n * core.left) {
-                        add_coupling(&mut coupling, rows, n, spread(left, &right, n, bonds));
-                    }
+                    left.chunks_exact(n * core.left).for_each(|left| add(&spread(left, &right, n, bonds)));
                 }
                 let weighted = spread(&gathered(&left, residual, n, core.left), &right, n, bonds);
                 x.add_transposed_times(&weighted, &mut gradient);
@@ -70,25 +108,38 @@ impl<'a> Local<'a> {
             });
             (coupling, gradient, loss, around)
         };
-        let mut local = Self {
-            rows,
-            k,
-            bonds,
-            outputs,
-            around: Vec::with_capacity(rows.blocks()),
-            coupling: DMatrix::zeros(width, width),
-            gradient: DMatrix::zeros(q, core.left * core.right),
-            loss: 0.0,
-        };
-        in_order(groups(rows), of_group, |(coupling, gradient, loss, around)| {
-            local.coupling += coupling;
-            local.gradient += gradient;
-            local.loss += loss;
-            local.around.extend(around);
+        let mut around = Vec::with_capacity(rows.blocks());
+        let mut coupling = DMatrix::zeros(width, width);
+        let mut gradient = DMatrix::zeros(q, core.left * core.right);
+        let mut loss = 0.0;
+        in_order(groups(rows), of_group, |part| {
+            coupling += part.0;
+            gradient += part.1;
+            loss += part.2;
+            around.extend(part.3);
         });
-        local
+        let around = Around { rows, bonds, outputs: (k > 0).then_some(outputs), parts: around };
+        let apply = Box::new(move |v: &DMatrix<f64>| around.apply(v));
+        Local { k, count: rows.count, coupling, gradient, loss, apply }
     }
 
+    fn square(&self) -> f64 {
+        self.square()
+    }
+}
+
+/// What stands around a core.
+struct Around<'a> {
+    rows: &'a Rows<'a>,
+    /// Width of the bonds to the left and right of the core.
+    bonds: (usize, usize),
+    /// Their number, but for the first core, which has slices for each.
+    outputs: Option<usize>,
+    /// Per block: L, rows x (l r_{k-1}), empty for the first core, where it is the identity; R, rows x r_k.
+    parts: Vec<(Vec<f64>, Vec<f64>)>,
+}
+
+impl Around<'_> {
     /// sum_t x_t x_t^T v A_t^T A_t.
     fn apply(&self, v: &DMatrix<f64>) -> DMatrix<f64> {
         let (q, size) = v.shape();
@@ -96,7 +147,7 @@ impl<'a> Local<'a> {
         let of_group = |group: usize| {
             let mut sum = DMatrix::zeros(q, size);
             each(self.rows, group, |block, x, _| {
-                let (left, right) = &self.around[block];
+                let (left, right) = &self.parts[block];
                 let n = x.nrows();
                 let values = x.times(v);
                 let mut inner = vec![0.0; n * a];
@@ -105,8 +156,10 @@ impl<'a> Local<'a> {
                         to.iter_mut().zip(from.iter().zip(right)).for_each(|(to, (f, r))| *to += f * r);
                     }
                 }
-                let prediction = if self.k == 0 { inner } else { predicted(left, &inner, n, self.outputs) };
-                let prediction = weigh(self.rows, prediction).0;
+                let prediction = match self.outputs {
+                    None => inner,
+                    Some(outputs) => predicted(left, &inner, n, outputs),
+                };
                 let back = spread(&gathered(left, prediction, n, a), right, n, self.bonds);
                 x.add_transposed_times(&back, &mut sum);
             });
@@ -116,41 +169,12 @@ impl<'a> Local<'a> {
         in_order(groups(self.rows), of_group, |part| sum += part);
         sum
     }
-
-    /// Conjugate gradients from the core of `network`, which is replaced; J before and after.
-    pub(super) fn descend(
-        &self,
-        network: &mut Network,
-        covariance: &Covariance,
-        ridge: f64,
-        steps: usize,
-    ) -> (f64, f64) {
-        let core = unfold(&network.cores[self.k]);
-        let before = self.loss + ridge * core.norm_squared();
-        let rhs = &self.gradient - ridge * &core;
-        let start = rhs.norm_squared();
-        let Some(precondition) = Preconditioner::new(covariance, &self.coupling, self.rows.count, ridge)
-        else {
-            return (before, before);
-        };
-        let (delta, residual) = conjugate_gradients(
-            &rhs,
-            |direction| self.apply(direction) + ridge * direction,
-            |residual| precondition.apply(residual),
-            steps,
-            |residual, _| residual.norm_squared() <= PRECISION * start,
-        );
-        network.cores[self.k] = fold(self.bonds.0, self.bonds.1, &(core + &delta));
-        // A quadratic: what is left of the gradient says how far it has fallen.
-        (before, before - delta.dot(&(rhs + residual)))
-    }
 }
 
-/// Groups of blocks of rows; the points of moments are one, and so is a part of mapped rows.
+/// Groups of blocks of rows; a part of mapped rows is one.
 fn groups(rows: &Rows) -> usize {
     match rows.hats() {
         Some((parts, _)) => parts.len(),
-        None if rows.are_condensed() => 1,
         None => rows.blocks().div_ceil(GROUP),
     }
 }
@@ -160,53 +184,16 @@ fn each(rows: &Rows, group: usize, mut visit: impl FnMut(usize, &dyn Design, &DM
     if let Some((parts, outputs)) = rows.hats() {
         return visit(group, &parts[group], &outputs[group]);
     }
-    let blocks: Cow<'_, [Block]> = match rows.moments() {
-        Some(moments) => Cow::Borrowed(std::slice::from_ref(moments.points())),
-        None => rows.group(group, GROUP),
-    };
-    blocks.iter().enumerate().for_each(|(at, (x, y))| visit(group * GROUP + at, x, y));
-}
-
-/// Residuals as they count in a sum over the rows, and their square.
-fn weigh(rows: &Rows, residual: Vec<f64>) -> (Vec<f64>, f64) {
-    match rows.moments() {
-        Some(moments) => moments.weigh(&residual),
-        None => {
-            let square = residual.iter().map(|r| r * r).sum();
-            (residual, square)
-        }
-    }
-}
-
-/// Adds A^T A over some rows. Moments know only polynomials of the full degree: A times the constant is one.
-fn add_coupling(coupling: &mut DMatrix<f64>, rows: &Rows, n: usize, mut pairs: Vec<f64>) {
-    let width = coupling.nrows();
-    match rows.moments() {
-        None => add_gram_lower(view_mut(coupling), columns(&pairs, n, width)),
-        Some(moments) => {
-            for column in pairs.chunks_exact_mut(n) {
-                column
-                    .iter_mut()
-                    .zip(moments.points().0.column(0).iter())
-                    .for_each(|(value, one)| *value *= one);
-            }
-            let weighed = moments.weigh(&pairs).0;
-            add_product(
-                view_mut(coupling),
-                columns(&pairs, n, width).transpose(),
-                columns(&weighed, n, width),
-            );
-        }
-    }
+    rows.group(group, GROUP).iter().enumerate().for_each(|(at, (x, y))| visit(group * GROUP + at, x, y));
 }
 
 #[cfg(test)]
 pub(super) mod tests {
     use super::super::Problem;
-    use super::super::direct::gram;
-    use super::super::moments::Sums;
+    use super::super::choose::Settings;
+    use super::super::frame::Frame;
+    use super::super::quadratic::{Forms, Framed, Quadratic};
     use super::*;
-    use crate::network::Monomials;
     use crate::network::Normal;
 
     pub(in super::super) fn problem(
@@ -237,12 +224,14 @@ pub(super) mod tests {
         let (q, outputs, ridge) = (4, 2, 0.7);
         let (x, y) = problem(1, 300, q, outputs);
         let rows = Problem { x: &x, y: &y };
-        let monomials = Monomials::new(q, 3);
-        let (gram, truth) = gram(&rows, &monomials);
-        let sums = Sums { gram, truth, square: y.norm_squared(), count: 300 };
-        let moments = sums.moments(&super::super::moments::Points::new(&monomials)).unwrap();
+        let forms = Forms::new(q, 3);
+        let quadratic = Quadratic::new(&forms, &forms.sums(&rows)).unwrap();
+        // The problem's own coordinates.
+        let settings = Settings { ranks: vec![2, 3], gamma: 3.0, ridge, decay: None, exact: false };
+        let frame = Frame::of((&(x.transpose() * &x), 300, 1.0), &settings, 1).unwrap();
         let covariance = Covariance::new(&(x.transpose() * &x)).unwrap();
-        let sources = [Rows::new(&rows, 1), Rows::condensed(&moments)];
+        let (rows, framed) = (Rows::new(&rows, 1), Framed { quadratic: &quadratic, frame: &frame });
+        let sources: [&dyn Objective; 2] = [&rows, &framed];
         for k in 0..3 {
             let start = Network::random(outputs, q, &[2, 3], &mut Normal::new(2));
             let a = design(&start, k, &x);
@@ -250,10 +239,9 @@ pub(super) mod tests {
             let truth = DMatrix::from_column_slice(y.len(), 1, y.as_slice());
             let wanted = normal.lu().solve(&(a.transpose() * &truth)).unwrap();
             let loss = (&truth - &a * &wanted).norm_squared() + ridge * wanted.norm_squared();
-            for rows in &sources {
+            for source in sources {
                 let mut network = start.clone();
-                let mut solve =
-                    || Local::new(&network, k, rows).descend(&mut network, &covariance, ridge, 200);
+                let mut solve = || source.local(&network, k).descend(&mut network, &covariance, ridge, 200);
                 // A solution ends at a part of the gradient that it began with.
                 let (before, _) = solve();
                 let (_, after) = (0..5).map(|_| solve()).last().unwrap();

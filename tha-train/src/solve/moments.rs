@@ -6,10 +6,7 @@
 //! residual is z(Z) - f(Z), and the matrix T = L^T Phi_Z^+ that mixes it: losses and steps of a descent then cost the
 //! same for a thousand rows and for a million.
 
-use crate::linalg::{
-    add_gram_lower, cholesky_in_place, cholesky_solve, columns, columns_mut, qr, set_product,
-    transposed_solve, view, view_mut,
-};
+use crate::linalg::{columns, qr, set_product, transposed_solve, view, view_mut};
 use crate::network::{Monomials, Network, Normal, evaluate_block, unfold};
 use nalgebra::DMatrix;
 use std::sync::Arc;
@@ -28,18 +25,8 @@ pub(super) struct Moments {
     rest: f64,
     /// Z, points x q, and the direct solution there, points x l.
     points: (DMatrix<f64>, DMatrix<f64>),
-    /// Number of monomials.
-    monomials: usize,
-    weights: Weights,
-}
-
-/// How residuals at the points are weighed. Only one of the two is kept: they are large.
-#[derive(Clone)]
-enum Weights {
-    /// T, monomials x points, for steps over all cores.
-    Mixing(Arc<DMatrix<f64>>),
-    /// T^T T, points x points, for steps over one core.
-    Metric(Arc<DMatrix<f64>>),
+    /// T, monomials x points.
+    mixing: Arc<DMatrix<f64>>,
 }
 
 /// Points Z at which moments are told, the same for all rows of one problem: Phi_Z = Q S.
@@ -60,45 +47,6 @@ impl Points {
     }
 }
 
-/// phi^T phi (lower triangle), phi^T y and ||y||^2 over some rows.
-#[derive(Clone)]
-pub(super) struct Sums {
-    pub(super) gram: DMatrix<f64>,
-    pub(super) truth: DMatrix<f64>,
-    pub(super) square: f64,
-    pub(super) count: usize,
-}
-
-impl Sums {
-    /// Adds other rows.
-    pub(super) fn add(&mut self, other: &Self) {
-        self.gram += &other.gram;
-        self.truth += &other.truth;
-        self.square += other.square;
-        self.count += other.count;
-    }
-
-    /// The moments of these rows at given points; `None` where they do not determine every monomial.
-    pub(super) fn moments(self, points: &Points) -> Option<Moments> {
-        let Self { gram: mut factor, truth, square, count } = self;
-        if !cholesky_in_place(&mut factor) {
-            return None;
-        }
-        let mut solution = truth.clone();
-        cholesky_solve(&factor, &mut solution);
-        let explained: f64 = solution.iter().zip(truth.iter()).map(|(z, r)| z * r).sum();
-        let rest = (square - explained).max(0.0);
-        let mut moments = Moments::new((count, square), points, &solution, factor, rest);
-        if let Weights::Mixing(mixing) = &moments.weights {
-            let mut metric = DMatrix::zeros(mixing.ncols(), mixing.ncols());
-            add_gram_lower(view_mut(&mut metric), view(mixing));
-            metric.fill_upper_triangle_with_lower_triangle();
-            moments.weights = Weights::Metric(Arc::new(metric));
-        }
-        Some(moments)
-    }
-}
-
 impl Moments {
     /// Of `count` rows with ||y||^2 = `square`, whose direct solution is `solution` with residual sum of squares `rest`;
     /// `factor` is L.
@@ -116,8 +64,7 @@ impl Moments {
         let monomials = factor.nrows();
         let mut mixing = DMatrix::zeros(monomials, x.nrows());
         set_product(view_mut(&mut mixing), view(&factor).transpose(), view(orthogonal).transpose());
-        let weights = Weights::Mixing(Arc::new(mixing));
-        Self { count, square, rest, points: (x.clone(), y), monomials, weights }
+        Self { count, square, rest, points: (x.clone(), y), mixing: Arc::new(mixing) }
     }
 
     /// The same rows in other coordinates: x' = map^T x, y' = y / scale.
@@ -130,31 +77,9 @@ impl Moments {
         }
     }
 
-    /// The residual variance of the direct solution, relative to the mean square of the outputs.
-    pub(super) fn floor(&self) -> f64 {
-        let freedom = self.count.saturating_sub(self.monomials).max(1) as f64;
-        self.rest / freedom * self.count as f64 / self.square.max(f64::MIN_POSITIVE)
-    }
-
     /// The points Z and the direct solution there.
     pub(super) fn points(&self) -> &(DMatrix<f64>, DMatrix<f64>) {
         &self.points
-    }
-
-    /// T^T T r: what residuals at the points weigh, and the squared residual of the rows they stand for.
-    pub(super) fn weigh(&self, residual: &[f64]) -> (Vec<f64>, f64) {
-        let count = self.points.0.nrows();
-        let mut weighed = vec![0.0; residual.len()];
-        let outputs = residual.len() / count.max(1);
-        let to = columns_mut(&mut weighed, count, outputs);
-        match &self.weights {
-            Weights::Metric(metric) => set_product(to, view(metric), columns(residual, count, outputs)),
-            Weights::Mixing(mixing) => {
-                set_product(to, view(mixing).transpose(), view(&mixed(mixing, residual)));
-            }
-        }
-        let square: f64 = residual.iter().zip(&weighed).map(|(r, w)| r * w).sum();
-        (weighed, self.rest + square)
     }
 
     /// l.
@@ -167,27 +92,30 @@ impl Moments {
         let unfolded: Vec<_> = network.cores.iter().map(unfold).collect();
         let values = evaluate_block(network, &unfolded, self.points.0.as_slice(), self.points.0.nrows());
         let residual: Vec<f64> = self.points.1.iter().zip(values).map(|(y, f)| y - f).collect();
-        match &self.weights {
-            Weights::Metric(_) => self.weigh(&residual).1,
-            Weights::Mixing(mixing) => self.rest + mixed(mixing, &residual).norm_squared(),
-        }
+        self.rest + self.mixed(&residual).norm_squared()
     }
 
-    /// What mixes residuals and slopes at the points, so that their sums of squares are those of the rows: T, or else T^T T.
-    pub(super) fn mixing(&self) -> Result<&DMatrix<f64>, &DMatrix<f64>> {
-        match &self.weights {
-            Weights::Mixing(mixing) => Ok(mixing),
-            Weights::Metric(metric) => Err(metric),
-        }
+    /// RSS of the direct solution.
+    pub(super) fn rest(&self) -> f64 {
+        self.rest
     }
-}
 
-/// T times residuals at the points, monomials x l.
-pub(super) fn mixed(mixing: &DMatrix<f64>, residual: &[f64]) -> DMatrix<f64> {
-    let outputs = residual.len() / mixing.ncols().max(1);
-    let mut mixed = DMatrix::zeros(mixing.nrows(), outputs);
-    set_product(view_mut(&mut mixed), view(mixing), columns(residual, mixing.ncols(), outputs));
-    mixed
+    /// What mixes residuals and slopes at the points, so that their sums of squares are those of the rows.
+    pub(super) fn mixing(&self) -> &DMatrix<f64> {
+        &self.mixing
+    }
+
+    /// T times residuals at the points, monomials x l.
+    pub(super) fn mixed(&self, residual: &[f64]) -> DMatrix<f64> {
+        let outputs = residual.len() / self.mixing.ncols().max(1);
+        let mut mixed = DMatrix::zeros(self.mixing.nrows(), outputs);
+        set_product(
+            view_mut(&mut mixed),
+            view(&self.mixing),
+            columns(residual, self.mixing.ncols(), outputs),
+        );
+        mixed
+    }
 }
 
 #[cfg(test)]

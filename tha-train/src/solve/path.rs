@@ -1,22 +1,22 @@
 //! Paths: networks that follow the ridges from strong to weak, each fit starting where the last one ended.
 //!
 //! What the fits need of the rows without a block is prepared once for all settings: their second moments, and where the
-//! monomials are few their moments up to twice the degree, which then stand for the rows.
+//! monomials are few their moments up to twice the degree, which then stand for the rows as a quadratic form.
 
 use super::canonical::{Effort, sweeps};
 use super::choose::Settings;
-use super::direct;
 use super::frame::{Frame, unit_of};
-
+use super::gram::Sums;
 use super::log::Log;
-use super::moments::{Moments, Points, Sums};
 use super::precondition::Covariance;
+use super::quadratic::{Forms, Framed, Quadratic};
 use super::rows::Rows;
 use super::{Problem, SolveError, SolveParams};
 use crate::linalg::{add_gram_lower, view, view_mut};
-use crate::network::{Features, Monomials, Network, Normal, monomials};
+use crate::network::{Features, Network, Normal, monomials};
 use nalgebra::DMatrix;
 use rayon::prelude::*;
+use std::sync::Arc;
 
 /// Most monomials for which moments stand for the rows, and rows per monomial from which they do: then they cost less.
 const MONOMIALS: usize = 600;
@@ -69,7 +69,7 @@ pub(super) struct Fitted<'a> {
     pub(super) part: Part<'a>,
     /// X^T X.
     second: DMatrix<f64>,
-    pub(super) moments: Option<Moments>,
+    pub(super) quadratic: Option<Quadratic>,
 }
 
 /// Rows to fit and rows held out, for every block.
@@ -81,7 +81,7 @@ impl<'a> Fitted<'a> {
     /// All rows of a problem, themselves.
     pub(super) fn rows(problem: &Problem<'a>) -> Self {
         let part = Part::new(problem, (0..problem.x.nrows()).collect());
-        Self { second: second(&part), part, moments: None }
+        Self { second: second(&part), part, quadratic: None }
     }
 
     /// X^T X.
@@ -92,15 +92,15 @@ impl<'a> Fitted<'a> {
     /// All rows of a problem, or the moments that stand for them.
     pub(super) fn all(problem: &Problem<'a>, degree: usize) -> Self {
         let mut fitted = Self::rows(problem);
-        let monomials = worthwhile(&fitted.part, degree);
-        fitted.moments =
-            monomials.and_then(|monomials| sums(&fitted.part, &monomials).moments(&Points::new(&monomials)));
+        let forms = worthwhile(&fitted.part, degree);
+        fitted.quadratic =
+            forms.and_then(|forms| Quadratic::new(&forms, &forms.sums(&fitted.part.problem())));
         fitted
     }
 
     /// The relative squared residual of the direct solution, below which nothing of the degree fits, where it is known.
     pub(super) fn floor(&self) -> Option<f64> {
-        self.moments.as_ref().map(Moments::floor)
+        self.quadratic.as_ref().map(Quadratic::floor)
     }
 
     /// The coordinates of the published solvers: the problem's own, unless there is a prior over the lags.
@@ -132,39 +132,33 @@ impl<'a> Blocks<'a> {
         let seconds: Vec<DMatrix<f64>> = held.iter().map(second).collect();
         let fitted: Vec<Part<'_>> =
             (0..count).map(|k| Part::new(problem, rows(&|block| block != k))).collect();
-        let monomials =
-            fitted.iter().min_by_key(|part| part.nrows()).and_then(|part| worthwhile(part, degree));
-        let by_block: Option<(Points, Vec<Sums>)> = monomials.map(|monomials| {
-            let by_block = held.iter().map(|part| sums(part, &monomials)).collect();
-            (Points::new(&monomials), by_block)
+        let forms = fitted.iter().min_by_key(|part| part.nrows()).and_then(|part| worthwhile(part, degree));
+        let by_block: Option<(Arc<Forms>, Vec<Sums>)> = forms.map(|forms| {
+            let by_block = held.iter().map(|part| forms.sums(&part.problem())).collect();
+            (forms, by_block)
         });
         let others = |k: usize| (0..count).filter(move |&other| other != k);
         let parts = fitted.into_iter().zip(held).enumerate().map(|(k, (part, held))| {
             let mut second = DMatrix::zeros(problem.x.ncols(), problem.x.ncols());
             others(k).for_each(|other| second += &seconds[other]);
             // Sums over the others, and not the sum over all less this one: no bit of a block reaches its judge.
-            let moments = by_block.as_ref().and_then(|(points, by_block)| {
+            let quadratic = by_block.as_ref().and_then(|(forms, by_block)| {
                 let mut blocks = others(k).map(|other| &by_block[other]);
                 let mut sum = blocks.next()?.clone();
                 blocks.for_each(|block| sum.add(block));
-                sum.moments(points)
+                Quadratic::new(forms, &sum)
             });
-            (Fitted { part, second, moments }, held)
+            (Fitted { part, second, quadratic }, held)
         });
         Self { parts: parts.collect() }
     }
 }
 
-/// The monomials, where they are few against the rows.
-fn worthwhile(part: &Part<'_>, degree: usize) -> Option<Monomials> {
+/// Quadratic forms in the coefficients of a polynomial, where those are few against the rows.
+fn worthwhile(part: &Part<'_>, degree: usize) -> Option<Arc<Forms>> {
     let (q, rows) = (part.ncols(), part.nrows());
     let count = monomials(q, degree);
-    (count <= MONOMIALS && rows >= ROWS_PER_MONOMIAL * count).then(|| Monomials::new(q, degree))
-}
-
-fn sums(part: &Part<'_>, monomials: &Monomials) -> Sums {
-    let (gram, truth) = direct::gram(&part.problem(), monomials);
-    Sums { gram, truth, square: part.y.norm_squared(), count: part.nrows() }
+    (count <= MONOMIALS && rows >= ROWS_PER_MONOMIAL * count).then(|| Forms::new(q, degree))
 }
 
 /// X^T X.
@@ -191,7 +185,7 @@ enum Source<'a> {
     Kept(Rows<'static>),
     /// Too many to keep: entered when they are read.
     Read(&'a Part<'a>),
-    Moments(Box<Moments>),
+    Quadratic(&'a Quadratic),
 }
 
 /// Entries of x, of all blocks together, up to which the rows are kept.
@@ -210,8 +204,8 @@ impl<'a> Path<'a> {
         let frame = fitted.frame(settings, memory)?;
         let q = frame.map().ncols();
         let covariance = Covariance::new(&(frame.map().transpose() * &fitted.second * frame.map()))?;
-        let source = match &fitted.moments {
-            Some(moments) => Source::Moments(Box::new(moments.entered(frame.map(), frame.scale()))),
+        let source = match &fitted.quadratic {
+            Some(quadratic) => Source::Quadratic(quadratic),
             None if of * fitted.part.nrows() * q > KEPT => Source::Read(&fitted.part),
             None => {
                 let (x, y) = frame.enter(&fitted.part.problem());
@@ -246,9 +240,9 @@ impl<'a> Path<'a> {
                 let rows = Rows::read(&Problem { x: &x, y: &y });
                 sweeps(&mut self.network, &rows, &self.covariance, ridge, effort, log)
             }
-            Source::Moments(moments) => {
-                let rows = Rows::condensed(moments);
-                sweeps(&mut self.network, &rows, &self.covariance, ridge, effort, log)
+            Source::Quadratic(quadratic) => {
+                let framed = Framed { quadratic, frame: &self.frame };
+                sweeps(&mut self.network, &framed, &self.covariance, ridge, effort, log)
             }
         }
     }

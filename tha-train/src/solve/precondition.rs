@@ -79,7 +79,7 @@ fn transposed_product(a: &DMatrix<f64>, b: &DMatrix<f64>) -> DMatrix<f64> {
 #[cfg(test)]
 mod tests {
     use super::super::Problem;
-    use super::super::local::{Local, tests::problem};
+    use super::super::local::{Objective, tests::problem};
     use super::super::rows::Rows;
     use super::*;
     use crate::network::Network;
@@ -92,7 +92,7 @@ mod tests {
         let problem = Problem { x: &x, y: &y };
         let rows = Rows::new(&problem, 1);
         let mut network = Network::zeros(1, 6, &[]);
-        Local::new(&network, 0, &rows).descend(&mut network, &covariance, 2.0, 1);
+        rows.local(&network, 0).descend(&mut network, &covariance, 2.0, 1);
         let normal = x.transpose() * &x + DMatrix::identity(6, 6) * 2.0;
         let wanted = normal.lu().solve(&(x.transpose() * &y)).unwrap();
         assert!((DMatrix::from_column_slice(6, 1, &network.cores[0].data) - wanted).norm() < 1e-12);
