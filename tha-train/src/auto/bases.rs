@@ -67,8 +67,9 @@ pub(super) fn bases(data: &Dataset, history: usize) -> Vec<Setting> {
 
 /// Whether two bases have nearly the same resonators: linear models of several orders find the same pole again.
 fn is_near(one: &Basis, other: &Basis) -> bool {
-    let near =
-        |(a, b): (&(f64, f64), &(f64, f64))| libm::hypot(a.0 - b.0, a.1 - b.1) < NEAR * (1.0 - libm::hypot(a.0, a.1));
+    let near = |(a, b): (&(f64, f64), &(f64, f64))| {
+        libm::hypot(a.0 - b.0, a.1 - b.1) < NEAR * (1.0 - libm::hypot(a.0, a.1))
+    };
     match (one, other) {
         (Basis::Kautz { re: a, im: b, count: n }, Basis::Kautz { re: c, im: d, count: m }) => {
             n == m && near((&(*a, *b), &(*c, *d)))
