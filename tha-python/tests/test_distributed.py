@@ -143,7 +143,7 @@ def test_large_data_move_by_columns(engine, data, expected, monkeypatch):
 
 def test_heads_come_in_batches_of_seconds(data, tmp_path):
     estimator = tha.Volterra(**{**OPTIONS, "heads": 100})
-    plan = tha._tha.Plan(estimator._fit_table(*data, None).data(), estimator._options(), tmp_path, False)
+    plan = tha._tha.Plan(estimator._fit_table(*data, None).data(), estimator._options(), tmp_path)
     work = tha.distributed._Work(plan, list(range(100)), 0, {})
     assert [work.batch(2) for _ in range(4)] == [[0], [1], [2], [3]], "as long as nobody knows how long they take"
     work.took([0, 1, 2, 3], (0.4, {}))
