@@ -89,13 +89,11 @@ impl Monomials {
     pub(crate) fn tensor(&self, coefficients: &DMatrix<f64>) -> Vec<f64> {
         let degree = self.degree();
         let size = self.q.pow(degree as u32);
-        let index: std::collections::HashMap<_, _> =
-            (0..self.count()).map(|m| (self.factors(m), m)).collect();
         let mut tensor = vec![0.0; size * coefficients.ncols()];
         for at in 0..size {
             let mut factors: Vec<usize> = (0..degree).map(|k| at / self.q.pow(k as u32) % self.q).collect();
             factors.sort_unstable();
-            let m = index[&factors];
+            let m = self.place(&factors);
             for j in 0..coefficients.ncols() {
                 tensor[j * size + at] = coefficients[(m, j)] / self.roots[m];
             }

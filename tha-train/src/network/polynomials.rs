@@ -1,7 +1,7 @@
 //! Polynomials by their coefficients over the distinct monomials: a network is a product of matrices of linear forms, and with few
 //! monomials its coefficients cost less than its values at as many points.
 
-use super::{Network, monomials, unfold};
+use super::{Monomials, Network, monomials, unfold};
 use nalgebra::allocator::Allocator;
 use nalgebra::{DMatrix, DefaultAllocator, Dim, Dyn, OMatrix};
 
@@ -17,26 +17,23 @@ pub(crate) struct Polynomials {
 
 impl Polynomials {
     pub(crate) fn new(q: usize, degree: usize) -> Self {
-        // The factors of the monomials of each degree, in lexicographic order.
-        let mut levels: Vec<Vec<Vec<usize>>> = vec![vec![Vec::new()]];
-        for k in 0..degree {
-            let longer = |m: &Vec<usize>| {
-                let m = m.clone();
-                (m.last().copied().unwrap_or(0)..q).map(move |i| [&m[..], &[i]].concat())
+        let levels: Vec<Monomials> = (1..=degree).map(|k| Monomials::new(q, k)).collect();
+        let factors = |k: usize| -> Vec<Vec<usize>> {
+            let Some(level) = k.checked_sub(1) else { return vec![Vec::new()] };
+            (0..levels[level].count()).map(|m| levels[level].factors(m)).collect()
+        };
+        // Monomials of degree k times those of degree n.
+        let table = |k: usize, n: usize| -> Vec<u32> {
+            let (short, long) = (factors(k), factors(n));
+            let place = |a: &Vec<usize>, b: &Vec<usize>| {
+                let mut both = [&a[..], b].concat();
+                both.sort_unstable();
+                (k + n).checked_sub(1).map_or(0, |level| levels[level].place(&both)) as u32
             };
-            levels.push(levels[k].iter().flat_map(longer).collect());
-        }
-        let place = |mut factors: Vec<usize>| {
-            factors.sort_unstable();
-            let found = levels[factors.len()].binary_search(&factors);
-            found.expect("products of monomials are monomials") as u32
+            long.iter().flat_map(|b| short.iter().map(|a| place(a, b)).collect::<Vec<_>>()).collect()
         };
-        let table = |a: &[Vec<usize>], b: &[Vec<usize>]| -> Vec<u32> {
-            b.iter().flat_map(|b| a.iter().map(|a| place([&a[..], b].concat()))).collect()
-        };
-        let linear: Vec<Vec<usize>> = (0..q).map(|i| vec![i]).collect();
-        let times = (0..degree).map(|k| table(&levels[k], &linear)).collect();
-        let around = (0..degree).map(|k| table(&levels[k], &levels[degree - 1 - k])).collect();
+        let times = (0..degree).map(|k| table(k, 1)).collect();
+        let around = (0..degree).map(|k| table(k, degree - 1 - k)).collect();
         Self { q, degree, times, around }
     }
 
@@ -128,7 +125,7 @@ impl Polynomials {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Monomials, Normal};
+    use super::super::Normal;
     use super::*;
 
     #[test]

@@ -27,6 +27,8 @@ pub(super) struct Pairs {
     groups: Vec<Pairing>,
     /// Sums kept.
     size: usize,
+    /// Where the sum of every pair stands: lower triangle, column by column.
+    places: Vec<u32>,
 }
 
 struct Pairing {
@@ -66,7 +68,8 @@ impl Pairs {
             start += (end - begin) * (count - second);
             begin = end;
         }
-        Self { monomials, by_last, groups, size: start }
+        let places = places(&monomials, &factors, &by_last, &groups);
+        Self { monomials, by_last, groups, size: start, places }
     }
 
     /// Sums over the rows of a problem.
@@ -102,38 +105,11 @@ impl Pairs {
         Sums { pairs, truth, square: problem.y.norm_squared(), count: rows }
     }
 
-    /// Where the sum of every pair stands: lower triangle, column by column.
-    pub(super) fn places(&self) -> Vec<u32> {
-        let count = self.monomials.count();
-        let factors: Vec<Vec<usize>> = (0..count).map(|m| self.monomials.factors(m)).collect();
-        let degree = self.monomials.degree();
-        let mut place = vec![(0, 0, 0); count];
-        for group in &self.groups {
-            for at in group.first.clone() {
-                let start = group.start + at - group.first.start;
-                place[self.by_last[at]] = (start, group.first.len(), group.second);
-            }
-        }
-        let mut both = Vec::with_capacity(2 * degree);
-        let pairs = (0..count).flat_map(|j| (j..count).map(move |i| (i, j)));
-        pairs
-            .map(|(i, j)| {
-                both.clear();
-                both.extend_from_slice(&factors[i]);
-                both.extend_from_slice(&factors[j]);
-                both.sort_unstable();
-                let (first, second) = both.split_at(degree);
-                let (start, stride, from) = place[self.monomials.place(first)];
-                (start + stride * (self.monomials.place(second) - from)) as u32
-            })
-            .collect()
-    }
-
     /// phi^T phi (lower triangle) and phi^T y.
-    pub(super) fn gram(&self, places: &[u32], sums: &Sums) -> (DMatrix<f64>, DMatrix<f64>) {
+    pub(super) fn gram(&self, sums: &Sums) -> (DMatrix<f64>, DMatrix<f64>) {
         let (count, roots) = (self.monomials.count(), self.monomials.roots());
         let mut gram = DMatrix::zeros(count, count);
-        let mut next = places.iter();
+        let mut next = self.places.iter();
         for j in 0..count {
             let column = &mut gram.as_mut_slice()[j * count..(j + 1) * count];
             for ((to, root), &place) in column[j..].iter_mut().zip(&roots[j..]).zip(&mut next) {
@@ -142,6 +118,31 @@ impl Pairs {
         }
         (gram, sums.truth.clone())
     }
+}
+
+/// Where the sum of every pair stands, with the factors of all monomials.
+fn places(monomials: &Monomials, factors: &[Vec<usize>], by_last: &[usize], groups: &[Pairing]) -> Vec<u32> {
+    let (count, degree) = (monomials.count(), monomials.degree());
+    let mut place = vec![(0, 0, 0); count];
+    for group in groups {
+        for at in group.first.clone() {
+            let start = group.start + at - group.first.start;
+            place[by_last[at]] = (start, group.first.len(), group.second);
+        }
+    }
+    let mut both = Vec::with_capacity(2 * degree);
+    let pairs = (0..count).flat_map(|j| (j..count).map(move |i| (i, j)));
+    pairs
+        .map(|(i, j)| {
+            both.clear();
+            both.extend_from_slice(&factors[i]);
+            both.extend_from_slice(&factors[j]);
+            both.sort_unstable();
+            let (first, second) = both.split_at(degree);
+            let (start, stride, from) = place[monomials.place(first)];
+            (start + stride * (monomials.place(second) - from)) as u32
+        })
+        .collect()
 }
 
 impl Sums {
@@ -157,7 +158,7 @@ impl Sums {
 /// phi^T phi (lower triangle) and phi^T y of a problem.
 pub(super) fn gram(problem: &Problem, monomials: Monomials) -> (DMatrix<f64>, DMatrix<f64>) {
     let pairs = Pairs::new(monomials);
-    pairs.gram(&pairs.places(), &pairs.sums(problem))
+    pairs.gram(&pairs.sums(problem))
 }
 
 #[cfg(test)]

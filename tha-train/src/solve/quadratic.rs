@@ -17,15 +17,13 @@ use std::sync::Arc;
 /// What the quadratic forms of all rows of a problem have in common.
 pub(super) struct Forms {
     pairs: Pairs,
-    places: Vec<u32>,
     polynomials: Polynomials,
 }
 
 impl Forms {
     pub(super) fn new(q: usize, degree: usize) -> Arc<Self> {
         let pairs = Pairs::new(Monomials::new(q, degree));
-        let places = pairs.places();
-        Arc::new(Self { pairs, places, polynomials: Polynomials::new(q, degree) })
+        Arc::new(Self { pairs, polynomials: Polynomials::new(q, degree) })
     }
 
     /// Sums over the rows of a problem.
@@ -53,7 +51,7 @@ pub(super) struct Quadratic {
 impl Quadratic {
     /// Of the rows that were summed; `None` where they do not determine every monomial.
     pub(super) fn new(forms: &Arc<Forms>, sums: &Sums) -> Option<Self> {
-        let (mut gram, truth) = forms.pairs.gram(&forms.places, sums);
+        let (mut gram, truth) = forms.pairs.gram(sums);
         let mut factor = gram.clone();
         if !cholesky_in_place(&mut factor) {
             return None;
