@@ -1,4 +1,5 @@
-//! From a blend to a model: every head is fitted to all rows, and one bank of filters serves them all.
+//! From a blend to a model: every head is fitted to all rows, and one bank of filters serves them all. The weighted sum of heads of
+//! degree one is of degree one, so that one head in the file stands for all of them.
 
 use super::blend::{Blend, Member};
 use super::ground::Ground;
@@ -30,7 +31,7 @@ const FEATURE: usize = 20;
 const AVERAGE: usize = 8;
 const RESONATOR: usize = 56;
 
-/// A head of the delivered model.
+/// A head of the delivered model; those of degree one stand in its file as their sum.
 #[derive(Clone, Debug)]
 pub struct Delivered {
     /// What it is.
@@ -47,14 +48,66 @@ pub struct Delivered {
     pub train_residual: f64,
 }
 
-/// The heads of a member: output by output where each has a network of its own.
-fn heads(member: &Member, setting: &Setting) -> Vec<(Range<usize>, usize, Vec<f64>)> {
+/// The fits of a member: output by output where each has a network of its own.
+fn fits(member: &Member, setting: &Setting) -> Vec<(Range<usize>, usize, Vec<f64>)> {
     let outputs = member.weights.len();
     if setting.separate || setting.degree == 1 {
         let used = (0..outputs).filter(|&j| member.weights[j] > 0.0);
         return used.map(|j| (j..j + 1, member.ridges[j], vec![member.weights[j]])).collect();
     }
     vec![(0..outputs, member.ridges[0], member.weights.clone())]
+}
+
+/// The outputs of the heads of degree one, which stand in the file as sums: one head for all outputs where the same ones serve all of
+/// them, else one for each.
+fn sums<T: PartialEq>(of_outputs: &[T]) -> Vec<Range<usize>> {
+    if of_outputs.windows(2).all(|pair| pair[0] == pair[1]) {
+        return std::iter::once(0..of_outputs.len()).collect();
+    }
+    (0..of_outputs.len()).map(|j| j..j + 1).collect()
+}
+
+/// Inputs whose features several heads may share, behind each kind of filters and maps.
+#[derive(Clone, Default, PartialEq)]
+struct Shared(Vec<(Basis, Option<usize>, Seen)>);
+
+/// Inputs by name, and how many more that are not known before the fit.
+#[derive(Clone, Default, PartialEq)]
+struct Seen {
+    named: Vec<usize>,
+    others: usize,
+}
+
+impl Shared {
+    fn add(&mut self, setting: &Setting, inputs: usize) {
+        let known =
+            self.0.iter().position(|(basis, maps, _)| (*basis, *maps) == (setting.basis, setting.maps));
+        let at = known.unwrap_or_else(|| {
+            self.0.push((setting.basis, setting.maps, Seen::default()));
+            self.0.len() - 1
+        });
+        let seen = &mut self.0[at].2;
+        match (&setting.inputs, setting.keep) {
+            (Some(named), _) => seen.named.extend(named),
+            (None, Some(keep)) => seen.others += keep,
+            (None, None) => seen.named.extend(0..inputs),
+        }
+        seen.named.sort_unstable();
+        seen.named.dedup();
+    }
+
+    /// Basis, pieces of the maps and number of features, at most.
+    fn features(&self, inputs: usize) -> impl Iterator<Item = (Basis, Option<usize>, usize)> {
+        self.0.iter().map(move |(basis, maps, seen)| {
+            let count = (seen.named.len() + seen.others).min(inputs);
+            (*basis, *maps, count * basis.features())
+        })
+    }
+}
+
+/// Rows of a feature in a core: the nodes of its map are the ends of its pieces and of its range.
+fn rows(maps: Option<usize>) -> usize {
+    maps.map_or(1, |pieces| pieces + 3)
 }
 
 /// Bytes of the file and multiply-accumulates per sample, at most.
@@ -77,39 +130,67 @@ fn size_of<'a>(
     let (inputs, outputs) = (data.inputs.len(), data.outputs.len());
     let names: usize = data.inputs.iter().chain(&data.outputs).map(|name| name.len() + CHANNEL).sum();
     let (mut bytes, mut macs) = (FILE + names, 0);
-    let mut banks: Vec<((Basis, Option<usize>), usize)> = Vec::new();
+    let mut all = Shared::default();
+    let mut linear = vec![Shared::default(); outputs];
+    // Sums of a head, its inputs, and its features with their rows in a core.
+    let mut head = |sums: usize, seen: usize, features: &[(usize, usize)]| {
+        let count: usize = features.iter().map(|(count, _)| count).sum();
+        let columns = |most: usize| 1 + features.iter().map(|(n, rows)| n * most.min(*rows)).sum::<usize>();
+        bytes += HEAD + 4 * (sums * columns(usize::MAX) + count + seen);
+        // A value stands between two nodes.
+        macs += sums * columns(2);
+    };
     for (setting, member) in members {
+        all.add(setting, inputs);
+        if setting.degree == 1 {
+            let served = (0..outputs).filter(|&j| member.weights[j] > 0.0);
+            served.for_each(|j| linear[j].add(setting, inputs));
+            continue;
+        }
         let seen = setting.count(inputs);
-        let features = seen * setting.basis.features();
-        let nodes = setting.maps.map_or(1, |pieces| pieces + 3);
-        for (served, _, _) in heads(member, setting) {
+        for (served, _, _) in fits(member, setting) {
             let ranks = useful_ranks(setting.degree, served.len(), setting.columns(inputs), setting.rank);
             let bonds = [&[served.len()], &ranks[..], &[1]].concat();
-            let sums: usize = bonds.windows(2).map(|pair| pair[0] * pair[1]).sum();
-            bytes += 4 * sums * (1 + features * nodes) + 2 * features + HEAD;
-            macs += sums * (1 + features * nodes.min(2));
-        }
-        // Heads behind the same filters share those of the inputs that several of them see; at worst they are others.
-        let bank = (setting.basis, setting.maps);
-        let known = banks.iter().position(|(other, _)| *other == bank).unwrap_or(banks.len());
-        if known == banks.len() {
-            banks.push((bank, 0));
-        }
-        let more = seen.min(inputs - banks[known].1);
-        banks[known].1 += more;
-        if more > 0 {
-            // A resonator has two features.
-            let section = match setting.basis {
-                Basis::Lags(_) => 0,
-                Basis::Levels(_) | Basis::Differences(_) => AVERAGE,
-                Basis::Kautz { .. } | Basis::Poles(_) => RESONATOR / 2,
-            };
-            let maps = setting.maps.map_or(0, |_| 4 * nodes);
-            let extension = if extend { 4 * outputs } else { 0 };
-            bytes += more * setting.basis.features() * (FEATURE + section + maps + extension);
+            let sums = bonds.windows(2).map(|pair| pair[0] * pair[1]).sum();
+            head(sums, seen, &[(seen * setting.basis.features(), rows(setting.maps))]);
         }
     }
+    for served in sums(&linear) {
+        let features: Vec<(usize, usize)> =
+            linear[served.start].features(inputs).map(|(_, maps, count)| (count, rows(maps))).collect();
+        if !features.is_empty() {
+            head(served.len(), inputs, &features);
+        }
+    }
+    for (basis, maps, count) in all.features(inputs) {
+        // A resonator has two features.
+        let section = match basis {
+            Basis::Lags(_) => 0,
+            Basis::Levels(_) | Basis::Differences(_) => AVERAGE,
+            Basis::Kautz { .. } | Basis::Poles(_) => RESONATOR / 2,
+        };
+        let nodes = maps.map_or(0, |_| 4 * rows(maps));
+        let extension = if extend { 4 * outputs } else { 0 };
+        bytes += count * (FEATURE + section + nodes + extension);
+    }
     (bytes, macs)
+}
+
+/// A head that was fitted, behind its own stage.
+struct Fitted {
+    head: Delivered,
+    inputs: Vec<usize>,
+    used: Used,
+    network: Network,
+}
+
+/// A head of the file, behind the bank that serves all of them.
+struct Placed {
+    inputs: Vec<usize>,
+    outputs: Range<usize>,
+    weights: Vec<f64>,
+    features: Vec<usize>,
+    network: Network,
 }
 
 /// Fits the heads of a blend to all rows and makes a model of them.
@@ -137,7 +218,7 @@ pub(super) fn deliver(
             union.extend(staged.stage(), &inputs, &used, &staged.linear_part(&inputs), &member.weights);
         }
         let staged = Arc::new(staged);
-        for (served, ridge, weights) in heads(member, &trial.setting) {
+        for (served, ridge, weights) in fits(member, &trial.setting) {
             jobs.push((trial, inputs.clone(), staged.clone(), used.clone(), served, ridge, weights));
         }
     }
@@ -153,20 +234,49 @@ pub(super) fn deliver(
             setting.inputs = Some(inputs.clone());
         }
         let head = Delivered { setting, outputs, weights, ridge, ranks, train_residual };
-        Ok((head, inputs, used, network))
+        Ok(Fitted { head, inputs, used, network })
     });
-    let made: Vec<(Delivered, Vec<usize>, Used, Network)> = made.collect::<Result<_, FitError>>()?;
-    let placed: Vec<(Vec<usize>, Network)> =
-        made.iter().map(|(_, _, used, network)| union.place(used, network)).collect();
-    let parts: Vec<HeadPart<'_>> = made
+    let made: Vec<Fitted> = made.collect::<Result<_, FitError>>()?;
+    let (linear, products): (Vec<&Fitted>, Vec<&Fitted>) =
+        made.iter().partition(|fitted| fitted.network.degree() == 1);
+    let mut placed: Vec<Placed> = products
+        .into_iter()
+        .map(|Fitted { head, inputs, used, network }| {
+            let (features, network) = union.place(used, network);
+            let (outputs, weights) = (head.outputs.clone(), head.weights.clone());
+            Placed { inputs: inputs.clone(), outputs, weights, features, network }
+        })
+        .collect();
+    let of_outputs: Vec<Vec<&Setting>> = (0..outputs)
+        .map(|j| {
+            linear.iter().filter(|one| one.head.outputs.contains(&j)).map(|one| &one.head.setting).collect()
+        })
+        .collect();
+    for outputs in sums(&of_outputs) {
+        let summed: Vec<&Fitted> =
+            linear.iter().copied().filter(|one| outputs.contains(&one.head.outputs.start)).collect();
+        if summed.is_empty() {
+            continue;
+        }
+        let mut inputs: Vec<usize> = summed.iter().flat_map(|one| one.inputs.iter().copied()).collect();
+        inputs.sort_unstable();
+        inputs.dedup();
+        let summed: Vec<_> = summed
+            .iter()
+            .map(|one| (&one.used, &one.network, &one.head.outputs, &one.head.weights[..]))
+            .collect();
+        let (used, network, weights) = union.sum(&summed, &outputs);
+        let (features, network) = union.place(&used, &network);
+        placed.push(Placed { inputs, outputs, weights, features, network });
+    }
+    let parts: Vec<HeadPart<'_>> = placed
         .iter()
-        .zip(&placed)
-        .map(|((head, inputs, ..), (features, network))| HeadPart {
-            inputs: inputs.clone(),
-            outputs: head.outputs.clone(),
-            weights: head.weights.clone(),
-            features: features.clone(),
-            network,
+        .map(|one| HeadPart {
+            inputs: one.inputs.clone(),
+            outputs: one.outputs.clone(),
+            weights: one.weights.clone(),
+            features: one.features.clone(),
+            network: &one.network,
         })
         .collect();
     let frame = Frame {
@@ -181,7 +291,7 @@ pub(super) fn deliver(
         note,
     };
     let model = frame.model(&parts);
-    Ok((model, made.into_iter().map(|(head, ..)| head).collect(), rows))
+    Ok((model, made.into_iter().map(|one| one.head).collect(), rows))
 }
 
 /// Fits a head along the ridges: on the rows that settings were compared on, then on all.

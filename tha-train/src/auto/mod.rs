@@ -95,6 +95,7 @@ impl AutoParams {
         if let Some(found) = search.polynomial.clone().filter(|_| !progress.stop()) {
             return self.plain(data, &ground, search, &found, &Silent);
         }
+        let recipe = self.recipe(&search);
         let (trials, complete, failures) = (search.trials, search.complete, search.failures);
         // What is asked to stop still delivers the best so far.
         let mut asked = self.clone();
@@ -115,7 +116,6 @@ impl AutoParams {
             let room = |made: &Blend| deliver::size(made, &trials, data).0 as f64 / bytes as f64;
             (bytes, Honest::new(&ground, &trials, self.way(), &room).map(|honest| honest.error))
         });
-        let recipe = self.recipe(&trials);
         Ok(AutoOutcome {
             model,
             budgets,
@@ -158,7 +158,7 @@ impl AutoParams {
 
     /// The search, with at least one setting that could be fitted. One that `lists` tries its first setting alone.
     fn searched<'a>(
-        &self,
+        &'a self,
         ground: &'a Ground<'a>,
         start: Instant,
         checkpoint: Option<&'a Checkpoint<'a>>,
@@ -174,6 +174,7 @@ impl AutoParams {
             trials: self.trials.unwrap_or(usize::MAX),
             heads: self.heads,
             end: after(SEARCH_UNTIL - FITS.0 * (data.len() as f64 / FITS.1 as f64).min(1.0)),
+            skip: &self.skip,
             budgets: (self.budget_flash, self.budget_macs.unwrap_or(usize::MAX)),
         };
         let mut search = Search::new(ground, effort, checkpoint, lists, progress);
@@ -221,11 +222,12 @@ impl AutoParams {
     }
 
     /// How to come by the same model again.
-    fn recipe(&self, trials: &[Trial]) -> Recipe {
-        let heads = trials.iter().filter(|trial| trial.setting.inputs.is_some()).count();
+    fn recipe(&self, search: &Search<'_>) -> Recipe {
+        let heads = search.trials.iter().filter(|trial| trial.setting.inputs.is_some()).count();
         Recipe {
-            trials: trials.len() - heads,
+            trials: search.trials.len() - heads,
             heads,
+            skip: search.skipped.iter().map(|(number, _)| *number).collect(),
             single: self.single,
             budget_flash: Some(self.budget_flash).filter(|&bytes| bytes != Self::BUDGET_FLASH),
             budget_macs: self.budget_macs,
@@ -245,6 +247,7 @@ impl AutoParams {
     ) -> Result<AutoOutcome, FitError> {
         let params = found.params(self.seed).coverage(self.coverage);
         let fit = params.check(data)?.fit(data, progress)?;
+        let recipe = Recipe { plain: Some((found.memory, found.degree)), ..self.recipe(&search) };
         let (trials, complete, failures) = (search.trials, search.complete, search.failures);
         let bytes = fit.model.to_bytes().map_or(usize::MAX, |bytes| bytes.len());
         let budgets = BUDGETS.map(|budget| (budget, (bytes <= budget).then_some(found.error)));
@@ -275,7 +278,6 @@ impl AutoParams {
         }];
         let nested = Honest { metrics: fit.validation, error, standard_error, blocks, errors: Vec::new() };
         let (model, train, nothing_better) = (fit.model, fit.train, false);
-        let recipe = Recipe { plain: Some((found.memory, found.degree)), ..self.recipe(&trials) };
         Ok(AutoOutcome {
             model,
             budgets,

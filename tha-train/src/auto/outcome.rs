@@ -42,6 +42,8 @@ pub struct Recipe {
     pub trials: usize,
     /// Heads on subsets of the inputs.
     pub heads: usize,
+    /// Numbers of settings, in the order in which they came up, for which there was not enough time.
+    pub skip: Vec<usize>,
     /// One head alone.
     pub single: bool,
     /// Bytes of the model file, where that is not as usual.

@@ -16,6 +16,7 @@ const MOST_MINUTES: f64 = 1e6;
 /// | `minutes` | none | above 0 and up to 1000000: best effort |
 /// | `trials` | none | at least 1: the same bytes every time |
 /// | `heads` | 12 for each of up to three level settings from 5 inputs on, else 0 | heads on random halves of the inputs that are tried |
+/// | `skip` | none | numbers of settings, in the order in which they come up, that are left out |
 /// | `single` | false | one head on all inputs |
 /// | `budget_flash` | 262144 | bytes of the model file |
 /// | `budget_macs` | none | multiply-accumulates per sample |
@@ -28,6 +29,8 @@ pub struct AutoParams {
     pub(super) minutes: Option<f64>,
     pub(super) trials: Option<usize>,
     pub(super) heads: Option<usize>,
+    #[serde(default)]
+    pub(super) skip: Vec<usize>,
     pub(super) single: bool,
     pub(super) budget_flash: usize,
     pub(super) budget_macs: Option<usize>,
@@ -55,6 +58,7 @@ impl AutoParams {
             minutes: None,
             trials: None,
             heads: None,
+            skip: Vec::new(),
             single: false,
             budget_flash,
             budget_macs: None,
@@ -73,6 +77,8 @@ impl AutoParams {
         = heads: impl Into<Option<usize>>;
         /// Settings on all inputs that are tried at most.
         = trials: impl Into<Option<usize>>;
+        /// Settings that are left out: what a [`Recipe`](super::Recipe) names.
+        = skip: Vec<usize>;
         /// Deliver one head.
         = single: bool;
         /// Largest model file, bytes.

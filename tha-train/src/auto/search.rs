@@ -35,6 +35,8 @@ const QUADRATIC: usize = 8;
 const SMALLER: usize = 3;
 /// With half of the inputs a setting may be worse by this factor before a quarter of them is tried.
 const FEWER: f64 = 1.05;
+/// After so many settings in a row for which there is not enough time the search is over.
+const SKIPPED: usize = 12;
 /// What a setting predicts, or why it cannot be fitted.
 type Tested = Result<Predictions, String>;
 /// The name of what is kept of it.
@@ -59,13 +61,15 @@ pub(super) fn predictions(
 
 /// How far to go.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Effort {
+pub(super) struct Effort<'a> {
     /// Settings on all inputs at most.
     pub(super) trials: usize,
     /// Heads on subsets of the inputs; none for as many as usual.
     pub(super) heads: Option<usize>,
     /// When the search must end.
     pub(super) end: Option<Instant>,
+    /// Numbers of settings, in the order in which they come up, that are left out.
+    pub(super) skip: &'a [usize],
     /// Bytes of flash and multiply-accumulates per sample that a model may take.
     pub(super) budgets: (usize, usize),
 }
@@ -74,7 +78,7 @@ pub(super) struct Effort {
 pub(super) struct Search<'a> {
     pub(super) ground: &'a Ground<'a>,
     pub(super) trials: Vec<Trial>,
-    pub(super) effort: Effort,
+    pub(super) effort: Effort<'a>,
     checkpoint: Option<&'a Checkpoint<'a>>,
     /// What is not kept is listed, not tried, but for the first setting, whose result the ridges of all depend on.
     lists: bool,
@@ -82,6 +86,9 @@ pub(super) struct Search<'a> {
     progress: &'a dyn Progress,
     /// Settings that could not be fitted, and why.
     pub(super) failures: Vec<(Setting, String)>,
+    /// How many settings have come up, and those for which there was not enough time: their numbers among them.
+    asked: usize,
+    pub(super) skipped: Vec<(usize, Setting)>,
     /// The polynomial that was found behind the first settings.
     pub(super) polynomial: Option<Polynomial>,
     /// Whether it came to its end.
@@ -96,7 +103,7 @@ pub(super) struct Over;
 impl<'a> Search<'a> {
     pub(super) fn new(
         ground: &'a Ground<'a>,
-        effort: Effort,
+        effort: Effort<'a>,
         checkpoint: Option<&'a Checkpoint<'a>>,
         lists: bool,
         progress: &'a dyn Progress,
@@ -111,6 +118,8 @@ impl<'a> Search<'a> {
             listed: Vec::new(),
             progress,
             failures,
+            asked: 0,
+            skipped: Vec::new(),
             polynomial: None,
             complete: true,
             pace: 0.0,
@@ -125,6 +134,7 @@ impl<'a> Search<'a> {
         if self.polynomial.is_none() && self.subsets()?.is_err() {
             self.complete = false;
         }
+        self.complete &= self.skipped.is_empty();
         Ok(())
     }
 
@@ -165,20 +175,29 @@ impl<'a> Search<'a> {
         self.trials.iter().any(|trial| trial.setting == *setting)
             || self.failures.iter().any(|(failed, _)| failed == setting)
             || self.listed.iter().any(|listed| listed.setting == *setting)
+            || self.skipped.iter().any(|(_, skipped)| skipped == setting)
     }
 
-    /// Tries a setting.
+    /// Tries a setting. One for which there is not enough time is skipped: those after it may be smaller.
     pub(super) fn attempt(&mut self, setting: Setting, ridges: &[f64]) -> Result<Result<(), Over>, FitError> {
-        // The first trials are made in any case: there must be something to deliver. Settings leave time for heads on subsets.
+        let number = self.asked;
+        self.asked += 1;
         let work = self.work(&setting);
-        let heads = if setting.inputs.is_none() { self.work_of_heads() } else { 0.0 };
-        let expected = Duration::from_secs_f64((work + heads) * self.pace);
-        let late = self.effort.end.is_some_and(|end| Instant::now() + expected > end);
         let whole = self.trials.iter().filter(|trial| trial.setting.inputs.is_none()).count();
         let whole = whole + self.listed.len();
         let enough = setting.inputs.is_none() && whole >= self.effort.trials;
-        if self.progress.stop() || enough || (late && self.trials.len() > 1) {
+        // Settings leave time for heads on subsets. The first trials are made in any case: there must be something to deliver.
+        let heads = if setting.inputs.is_none() { self.work_of_heads() } else { 0.0 };
+        let late = |work: f64| {
+            let expected = Duration::from_secs_f64(work * self.pace);
+            self.trials.len() > 1 && self.effort.end.is_some_and(|end| Instant::now() + expected > end)
+        };
+        if self.progress.stop() || enough || late(heads) || self.skipped_in_a_row(number) {
             return Ok(Err(Over));
+        }
+        if late(heads + work) || self.effort.skip.contains(&number) {
+            self.skipped.push((number, setting));
+            return Ok(Ok(()));
         }
         let start = Instant::now();
         if self.lists && !self.trials.is_empty() && !self.is_kept(&setting, ridges)? {
@@ -199,6 +218,12 @@ impl<'a> Search<'a> {
         let pace = start.elapsed().as_secs_f64() / work;
         self.pace = if self.pace > 0.0 { 0.5 * (self.pace + pace) } else { pace };
         Ok(Ok(()))
+    }
+
+    /// Whether none of the last settings before this one could be tried.
+    fn skipped_in_a_row(&self, number: usize) -> bool {
+        let last = self.skipped.len().checked_sub(SKIPPED).map(|first| self.skipped[first].0);
+        self.effort.end.is_some() && last.is_some_and(|first| first + SKIPPED == number)
     }
 
     pub(super) fn work(&self, setting: &Setting) -> f64 {
@@ -321,6 +346,9 @@ impl<'a> Search<'a> {
                     let best = best.clone();
                     attempt!(next.clone());
                     decided!();
+                    if !self.trials.iter().any(|trial| trial.setting == next) {
+                        break;
+                    }
                     if !self.is_clearly_better(&next, &best) {
                         self.trials.retain(|trial| trial.setting != next);
                         let reason = "averages over half as many samples are about as good";

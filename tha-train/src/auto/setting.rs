@@ -117,13 +117,15 @@ impl Setting {
         }
     }
 
-    /// Multiplications for each row in short fits, about: second moments, then some hundred products with the cores of each network.
+    /// Multiplications for each row in short fits, about: second moments, then some hundred products with the cores of each network. To
+    /// find the inputs that matter takes a network of its own.
     pub(super) fn work(&self, inputs: usize, outputs: usize) -> f64 {
         let (columns, rank) = (self.columns(inputs) as f64, self.rank as f64);
         let inner = self.degree.saturating_sub(2) as f64 * rank * rank;
         let (networks, first) =
             if self.separate { (outputs as f64, rank) } else { (1.0, outputs as f64 * rank) };
-        columns * (columns + 150.0 * networks * (first + inner + rank))
+        let own = columns * (columns + 150.0 * networks * (first + inner + rank));
+        own + self.keep.map_or(0.0, |_| self.with_all().work(inputs, outputs))
     }
 
     /// One step in every direction: degree, rank, weight of products, maps, one network for each output or for all, all inputs.

@@ -130,7 +130,7 @@ impl AutoParams {
                 on_flash_front: false,
                 on_macs_front: false,
                 recommended: known.is_empty(),
-                recipe: params.recipe(trials),
+                recipe: params.recipe(&search),
             });
             known.push(chosen);
         }

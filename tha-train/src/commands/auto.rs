@@ -138,6 +138,7 @@ pub(super) fn params(args: &Args, minutes: Option<f64>) -> AutoParams {
         .minutes(minutes)
         .trials(args.trials)
         .heads(args.heads)
+        .skip(args.skip.clone())
         .single(args.single)
         .budget_flash(args.budget_flash.unwrap_or(AutoParams::BUDGET_FLASH))
         .budget_macs(args.budget_macs)
@@ -205,6 +206,10 @@ pub(super) fn command(
         return words.join(" ");
     }
     words.push(format!("--auto --trials {} --heads {}", recipe.trials, recipe.heads));
+    if !recipe.skip.is_empty() {
+        let numbers: Vec<String> = recipe.skip.iter().map(usize::to_string).collect();
+        words.push(format!("--skip {}", numbers.join(",")));
+    }
     if recipe.single {
         words.push("--single".into());
     }
@@ -317,7 +322,7 @@ pub(super) fn words(out: &Path, outcome: &AutoOutcome, report: &Report<'_>) -> S
     text + &format!(
         "{}: {}, {} parameters, {} bytes of flash, {} multiply-accumulates per sample, {:.1} s",
         out.display(),
-        count(outcome.heads.len(), "head"),
+        count(outcome.model.spec().heads.len(), "head"),
         report.parameters,
         report.flash_bytes,
         report.macs_per_sample,

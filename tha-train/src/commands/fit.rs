@@ -84,6 +84,10 @@ pub(super) struct Args {
     /// With --auto, settings to try on all inputs, at most: the same model every time.
     #[arg(long, value_name = "N", requires = "auto")]
     pub trials: Option<usize>,
+    /// With --auto --trials, numbers of settings to leave out: those for which a search with --minutes had not enough time, as
+    /// its `command` names them.
+    #[arg(long, value_name = "N,..", requires = "trials", value_delimiter = ',', hide_short_help = true)]
+    pub skip: Vec<usize>,
     /// With --auto, deliver one head: smaller, and a little worse.
     #[arg(long, requires = "auto")]
     pub single: bool,

@@ -3,6 +3,7 @@
 use super::Stage;
 use crate::network::{Core, Network};
 use nalgebra::DMatrix;
+use std::ops::Range;
 use tha_core::build::{self, Section, Signal, Source};
 
 /// Sections and features of several stages.
@@ -77,6 +78,45 @@ impl Union {
         }
     }
 
+    /// Heads of degree one, each with the outputs it serves and its weights there, as one head of some outputs: their sums, with the
+    /// sum of their weights for each output.
+    pub(crate) fn sum(
+        &self,
+        heads: &[(&Used, &Network, &Range<usize>, &[f64])],
+        outputs: &Range<usize>,
+    ) -> (Used, Network, Vec<f64>) {
+        let mut features: Vec<usize> = heads.iter().flat_map(|(used, ..)| used.0.iter().copied()).collect();
+        features.sort_unstable();
+        features.dedup();
+        // Where the rows of each feature begin, behind the constant.
+        let mut starts = vec![0; self.features.len()];
+        let mut q = 1;
+        for &feature in &features {
+            starts[feature] = q;
+            q += self.features[feature].0.rows();
+        }
+        let mut core = Core::zeros(outputs.len(), q, 1);
+        let mut totals = vec![0.0; outputs.len()];
+        for (used, network, served, weights) in heads {
+            let from = &network.cores[0];
+            for (a, weight) in weights.iter().enumerate() {
+                let Some(j) = (served.start + a).checked_sub(outputs.start).filter(|&j| j < outputs.len())
+                else {
+                    continue;
+                };
+                totals[j] += weight;
+                let rows = used.0.iter().flat_map(|&k| starts[k]..starts[k] + self.features[k].0.rows());
+                for (at, row) in std::iter::once(0).chain(rows).enumerate() {
+                    core.data[j * q + row] += weight * from.data[a * from.q + at];
+                }
+            }
+        }
+        for (row, total) in core.data.chunks_mut(q).zip(&totals).filter(|(_, total)| **total > 0.0) {
+            row.iter_mut().for_each(|value| *value /= total);
+        }
+        (Used(features), Network { cores: vec![core] }, totals)
+    }
+
     /// Samples of each input that are kept.
     pub(crate) fn memory(&self) -> usize {
         let lag = |signal: &Signal| match signal {
@@ -114,7 +154,7 @@ impl Union {
         self.order().iter().enumerate().for_each(|(at, &k)| place[k] = at);
         // Where each feature goes, and its rows in a core.
         let mut start = 1;
-        let mut listed: Vec<(usize, std::ops::Range<usize>)> = Vec::with_capacity(used.0.len());
+        let mut listed: Vec<(usize, Range<usize>)> = Vec::with_capacity(used.0.len());
         for &k in &used.0 {
             let rows = self.features[k].0.rows();
             listed.push((place[k], start..start + rows));
@@ -145,15 +185,20 @@ mod tests {
     use super::*;
     use crate::model::{Frame, HeadPart};
     use crate::network::{Features, Normal};
+    use std::slice::from_ref;
     use tha_core::RangePolicy;
 
     #[test]
     fn heads_behind_different_stages_make_one_model() {
         let heads = [
-            ("levels:4", None, vec![1]),
-            ("lags:3", None, vec![0, 1]),
-            ("levels:2", Some(4), vec![0, 1]),
-            ("kautz:0.6,0.5,2", None, vec![0]),
+            ("levels:4", None, vec![1], &[2][..]),
+            ("lags:3", None, vec![0, 1], &[2]),
+            ("levels:2", Some(4), vec![0, 1], &[2]),
+            ("kautz:0.6,0.5,2", None, vec![0], &[2]),
+            // Of degree one: these are summed.
+            ("levels:2", Some(4), vec![1], &[]),
+            ("lags:2", None, vec![0, 1], &[]),
+            ("lags:3", None, vec![0], &[]),
         ];
         let mut union = Union::new(1);
         let (data, _) = noise("lags:1", None, RangePolicy::Extend);
@@ -161,13 +206,13 @@ mod tests {
         let mut truth = DMatrix::zeros(rows.len(), 1);
         let mut made = Vec::new();
         let scaling = Scaling::from_rows(&data, &rows).unwrap();
-        for (k, (basis, pieces, inputs)) in heads.iter().enumerate() {
+        for (k, (basis, pieces, inputs, ranks)) in heads.iter().enumerate() {
             let basis = basis.parse().unwrap();
             let stage =
                 Stage::fit(&data, &rows[..150], &scaling, &basis, *pieces, RangePolicy::Extend).unwrap();
             let samples = stage.clone().rows(&data, rows.clone());
             let x = samples.of_inputs(inputs);
-            let network = Network::random(1, x.ncols(), &[2], &mut Normal::new(k as u64));
+            let network = Network::random(1, x.ncols(), ranks, &mut Normal::new(k as u64));
             let linear = samples.linear_part(inputs);
             let weight = 0.1 + 0.2 * k as f64;
             truth += weight * (network.evaluate(&x) + samples.extension(&linear));
@@ -177,6 +222,15 @@ mod tests {
         }
         // The averages of levels:2 are among those of levels:4.
         assert_eq!(union.spec(true).sections.len(), 3 * 2 + 2 * 2);
+        let linear = made.split_off(4);
+        let summed: Vec<_> = linear
+            .iter()
+            .map(|(_, weight, used, network)| (used, network, &(0..1), from_ref(weight)))
+            .collect();
+        let (used, network, weights) = union.sum(&summed, &(0..1));
+        assert!((weights[0] - (0.9 + 1.1 + 1.3)).abs() < 1e-12);
+        assert_eq!(used.0.len(), 3 + 3 + 2, "features of several heads stand once");
+        made.push((vec![0, 1], weights[0], used, network));
         let placed: Vec<_> = made.iter().map(|(_, _, used, network)| union.place(used, network)).collect();
         let parts: Vec<HeadPart<'_>> = made
             .iter()
