@@ -175,7 +175,10 @@ pub(crate) fn features(
         outside |= excess != 0.0;
         *z = if clamps { clamped } else { value };
         if let Some(beyond) = beyond.next() {
-            *beyond = excess;
+            // The linear part goes on for the width of the range.
+            let width = feature.high - feature.low;
+            let excess = if excess < -width { -width } else { excess };
+            *beyond = if excess > width { width } else { excess };
         }
     }
     if !cells.is_empty() {

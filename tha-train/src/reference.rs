@@ -164,7 +164,7 @@ impl<'s, T: Real> Reference<'s, T> {
             }
         }
         if spec.range == RangePolicy::Extend {
-            let beyond = z.iter().zip(&spec.stage.features).map(|(z, f)| *z - z.limit(f.low, f.high));
+            let beyond = z.iter().zip(&spec.stage.features).map(|(z, feature)| beyond(*z, feature));
             for (i, beyond) in beyond.enumerate() {
                 for (j, s) in s.iter_mut().enumerate() {
                     *s = *s + T::from(spec.stage.linear[j * z.len() + i]) * beyond;
@@ -230,6 +230,12 @@ pub(crate) fn used<'s, T: Real>(spec: &'s ModelSpec, head: &Head, z: &[T]) -> Ve
         (if clamps { z[i].limit(feature.low, feature.high) } else { z[i] }, feature.nodes.as_slice())
     };
     head.features.iter().map(feature).collect()
+}
+
+/// How far a feature is outside of its training range, and no farther than that is wide: what the linear part of `extend` sees.
+pub(crate) fn beyond<T: Real>(z: T, feature: &Feature) -> T {
+    let width = feature.high - feature.low;
+    (z - z.limit(feature.low, feature.high)).limit(-width, width)
 }
 
 /// t(a, b) = V(a, 0, b) + V(a, 1, b) x_1 + ...

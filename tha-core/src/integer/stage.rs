@@ -240,7 +240,9 @@ pub(super) fn features(
         let clamped = value.max(i32::from(feature.low) << fine).min(i32::from(feature.high) << fine);
         outside |= value != clamped;
         if let Some(beyond) = beyond.next() {
-            *beyond = limit((value - clamped) >> fine, LIMIT).0 as i16;
+            // The linear part goes on for the width of the range.
+            let width = (i32::from(feature.high) - i32::from(feature.low)).min(LIMIT);
+            *beyond = limit((value - clamped) >> fine, width).0 as i16;
         }
         let value = if range == RangePolicy::Pass { value } else { clamped };
         *x = if k < plain {

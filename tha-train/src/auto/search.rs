@@ -146,7 +146,8 @@ impl<'a> Search<'a> {
 
     /// The weakest ridge is clearly the best for an output: a system with little noise.
     fn wants_weaker(&self, trial: &Trial) -> bool {
-        let root = |ridge: usize, output: usize| trial.root(self.ground, ridge, true, &self.all(), output);
+        let extend = trial.extends(self.ground, &self.all());
+        let root = |ridge: usize, output: usize| trial.root(self.ground, ridge, extend, &self.all(), output);
         let last = trial.ridges.len() - 1;
         (0..self.ground.y.ncols()).any(|output| root(last, output) < WEAKER * root(last - 1, output))
     }
@@ -207,7 +208,7 @@ impl<'a> Search<'a> {
         match predictions(self.ground, &setting, ridges, self.checkpoint, self.progress) {
             Ok(Ok(predictions)) => {
                 let trial = Trial::new(self.ground, setting.clone(), ridges, predictions);
-                let error = trial.error(self.ground, true, &self.all());
+                let error = self.error(&trial);
                 self.trials.push(trial);
                 self.progress.report(&Event::Tried { done: self.trials.len(), setting: &setting, error });
             }
@@ -240,7 +241,7 @@ impl<'a> Search<'a> {
     }
 
     pub(super) fn error(&self, trial: &Trial) -> f64 {
-        trial.error(self.ground, true, &self.all())
+        trial.error(self.ground, trial.extends(self.ground, &self.all()), &self.all())
     }
 
     /// The least error of some settings and the one that has it.
@@ -253,7 +254,9 @@ impl<'a> Search<'a> {
     fn is_clearly_better(&self, one: &Setting, other: &Setting) -> bool {
         let find = |setting: &Setting| self.trials.iter().find(|trial| trial.setting == *setting);
         let (Some(one), Some(other)) = (find(one), find(other)) else { return false };
-        let error = |trial: &Trial, block: usize| trial.error(self.ground, true, &[block]);
+        let error = |trial: &Trial, block: usize| {
+            trial.error(self.ground, trial.extends(self.ground, &self.all()), &[block])
+        };
         let gains: Vec<f64> =
             (0..self.ground.count).map(|block| error(other, block) - error(one, block)).collect();
         let (gain, deviation) = mean_and_error(&gains);

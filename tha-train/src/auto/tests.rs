@@ -102,3 +102,32 @@ fn what_was_tried_is_kept_in_the_checkpoint() {
     assert_eq!(params.fit(&data, &Silent).unwrap().model.to_bytes().unwrap(), first);
     assert_eq!(AutoParams::new().trials(5).fit(&data, &Silent).unwrap().model.to_bytes().unwrap(), first);
 }
+
+#[test]
+fn what_was_skipped_is_part_of_the_recipe() {
+    let data = plant(300, 2, 0.1, 8);
+    let params = AutoParams::new().trials(5).skip(vec![1, 3]);
+    let made = params.fit(&data, &Silent).unwrap();
+    let all = AutoParams::new().trials(7).fit(&data, &Silent).unwrap();
+    let settings = |made: &AutoOutcome, left_out: &[usize]| {
+        let kept = made.tried.iter().enumerate().filter(|(k, _)| !left_out.contains(k));
+        kept.map(|(_, one)| one.setting.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(settings(&made, &[]), settings(&all, &[1, 3]));
+    assert_eq!((made.recipe.trials, made.recipe.skip, made.complete), (5, vec![1, 3], false));
+}
+
+#[test]
+fn an_event_far_larger_than_all_that_were_seen_does_not_decide_over_the_promise() {
+    let mut data = plant(1500, 3, 0.1, 9);
+    let mut slow = 0.0;
+    for t in 0..data.len() {
+        // Rare, and once a hundred times as large, where it saturates.
+        let event = if t == 1400 { 100.0 } else { f64::from(u8::from(t % 97 == 0)) };
+        data.u[2][t] = event;
+        slow += 0.2 * (event.min(2.0) - slow);
+        data.y[0][t] += 2.0 * slow;
+    }
+    let made = few().trials(30).fit(&data, &Silent).unwrap();
+    assert!(made.nested.error < 0.9, "{:?}", made.nested.blocks);
+}

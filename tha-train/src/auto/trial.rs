@@ -99,6 +99,11 @@ impl Trial {
         f64::from(held[ridge][at] + if extend { beyond[at] } else { 0.0 })
     }
 
+    /// Whether the linear part goes on outside of the training range where that is better on some blocks.
+    pub(super) fn extends(&self, ground: &Ground<'_>, blocks: &[usize]) -> bool {
+        self.error(ground, true, blocks) <= self.error(ground, false, blocks)
+    }
+
     /// For each output the ridge with the least error on some blocks; the same for all where they share a network.
     pub(super) fn best_ridges(&self, ground: &Ground<'_>, extend: bool, blocks: &[usize]) -> Vec<usize> {
         let outputs = 0..ground.y.ncols();

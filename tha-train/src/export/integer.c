@@ -226,7 +226,8 @@ static int find_features(@name@_state *state)
         const int32_t far = INT32_C(1073741824), fine = (int32_t)i < PLAIN ? 1 : INT32_C(1) << FINE;
         const int32_t z = exact > far ? far : exact < -far ? -far : (int32_t)exact;
         const int32_t clamped = limit(z, FEATURES[i].low * fine, FEATURES[i].high * fine), used = CLAMP ? clamped : z;
-        state->beyond[i] = (int16_t)limit(down(z - clamped, (int32_t)i < PLAIN ? 0 : FINE), -LARGEST, LARGEST);
+        const int32_t width = limit((int32_t)FEATURES[i].high - FEATURES[i].low, 0, LARGEST);
+        state->beyond[i] = (int16_t)limit(down(z - clamped, (int32_t)i < PLAIN ? 0 : FINE), -width, width);
         if (z != clamped) outside = 1;
         if ((int32_t)i < PLAIN) state->z[i] = (int16_t)limit(used, -ONE, ONE);
 #if LISTED > PLAIN

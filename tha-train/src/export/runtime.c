@@ -193,8 +193,8 @@ static int find_features(@name@_state *state)
         float z = signal(state, SIGNALS[i][0]), clamped;
         if (SIGNALS[i][1] != 65535) z -= signal(state, SIGNALS[i][1]);
         clamped = limit(z, RANGES[i][0], RANGES[i][1]);
-        state->beyond[i] = z - clamped;
-        if (state->beyond[i] != 0.0f) outside = 1;
+        if (z - clamped != 0.0f) outside = 1;
+        state->beyond[i] = limit(z - clamped, -(RANGES[i][1] - RANGES[i][0]), RANGES[i][1] - RANGES[i][0]);
         state->z[i] = CLAMP ? clamped : z;
     }
 #endif

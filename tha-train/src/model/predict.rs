@@ -3,7 +3,7 @@
 
 use super::Model;
 use crate::data::Dataset;
-use crate::reference::{Real, Reference, used};
+use crate::reference::{Reference, beyond, used};
 use crate::stage::{InputMap, OutputMap};
 use nalgebra::DMatrix;
 use tha_core::RangePolicy;
@@ -56,7 +56,7 @@ impl Model {
         if self.spec.range == RangePolicy::Extend {
             for (row, z) in features.iter().enumerate() {
                 for (i, (z, feature)) in z.iter().zip(&self.spec.stage.features).enumerate() {
-                    let beyond = z - z.limit(feature.low, feature.high);
+                    let beyond = beyond(*z, feature);
                     for j in 0..sum.ncols() {
                         sum[(row, j)] +=
                             f64::from(self.spec.stage.linear[j * features[row].len() + i]) * beyond;

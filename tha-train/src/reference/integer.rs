@@ -149,7 +149,8 @@ impl<'m> IntegerReference<'m> {
             let clamped = value.max(i128::from(feature.low) << fine).min(i128::from(feature.high) << fine);
             let used = if self.model.range_policy() == RangePolicy::Pass { value } else { clamped };
             let used = if k < plain { limit(used, 1 << self.model.bits()) } else { used };
-            (used, limit((value - clamped) >> fine, LIMIT.into()))
+            let width = (i128::from(feature.high) - i128::from(feature.low)).min(LIMIT.into());
+            (used, limit((value - clamped) >> fine, width))
         };
         records.iter().enumerate().map(one).collect()
     }

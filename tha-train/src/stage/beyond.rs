@@ -4,9 +4,10 @@
 //! |---|---|---|---|
 //! | pass | as they are: polynomials go on | constant | |
 //! | clamp | constant | constant | |
-//! | extend | constant | constant | W (z - clamp z) |
+//! | extend | constant | constant | W e, e = z - clamp z |
 //!
-//! W is the linear ridge regression on the features, fitted to the training rows beside the network.
+//! W is the linear ridge regression on the features, fitted to the training rows beside the network. e ends where a feature is as far outside
+//! of its range as that is wide: a rare event many times as large as all that were seen, or an outlier, must not decide over the output.
 
 use super::rows::Staged;
 use crate::linalg::{add_gram_lower, add_product, cholesky_in_place, cholesky_solve, view, view_mut};
@@ -47,7 +48,7 @@ impl Staged<'_> {
         part
     }
 
-    /// What the linear part adds to the standardised outputs: W (z - clamp z), N x l.
+    /// What the linear part adds to the standardised outputs: W e, N x l.
     pub fn extension(&self, part: &DMatrix<f64>) -> DMatrix<f64> {
         let mut sum = DMatrix::zeros(self.rows.len(), part.ncols());
         let mut z = vec![0.0; self.rows.len()];
@@ -55,7 +56,7 @@ impl Staged<'_> {
             self.read(k, &self.rows, &mut z);
             let [lo, hi] = self.stage().range(k).map(f64::from);
             for (t, z) in z.iter().enumerate().filter(|(_, z)| !(lo..=hi).contains(*z)) {
-                let beyond = z - z.clamp(lo, hi);
+                let beyond = (z - z.clamp(lo, hi)).clamp(lo - hi, hi - lo);
                 sum.row_mut(t).iter_mut().zip(coefficients.iter()).for_each(|(sum, w)| *sum += w * beyond);
             }
         }
@@ -102,12 +103,18 @@ mod tests {
         let scale = f64::from(stage.scaling.outputs[0].scale);
         let inside = stage.clone().rows(&data, rows).extension(&part);
         assert!(inside.iter().all(|v| *v == 0.0));
-        // A step of input 0 in the last row, out of its range by 100.
+        // A step of input 0 in the last row, out of its range.
         let row = data.len() - 1;
-        let most = data.u[0].iter().copied().fold(0.0, f64::max);
-        let before = data.u[0][row];
-        data.u[0][row] = most + 100.0;
-        let added = stage.rows(&data, vec![row]).extension(&part)[0] * scale;
-        assert!(before < most && (added - 70.0).abs() < 7.0, "{added}");
+        let most = data.u[0].iter().copied().fold(f64::MIN, f64::max);
+        let width = most - data.u[0].iter().copied().fold(f64::MAX, f64::min);
+        let mut added = |excess: f64| {
+            data.u[0][row] = most + excess;
+            stage.clone().rows(&data, vec![row]).extension(&part)[0] * scale
+        };
+        // All features of the input have about its range, and some of them are not out of theirs at once.
+        let gain = (added(0.6 * width) - added(0.5 * width)) / (0.1 * width);
+        assert!((gain - 0.7).abs() < 0.07, "{gain}");
+        let far = added(100.0 * width);
+        assert!(far == added(200.0 * width) && far.abs() < 4.0 * width, "{far}");
     }
 }
