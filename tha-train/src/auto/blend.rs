@@ -12,14 +12,18 @@ use super::trial::Trial;
 use crate::solve;
 pub(super) use crate::solve::mean_and_error;
 
-/// Settings on all inputs that take part.
-const SETTINGS: usize = 8;
+/// Settings on all inputs that take part. Under drift many settings are better than few, at the same error on blocks: 4, 8 and 16 gave 0.91, 0.83
+/// and 0.76 on the last months of a house, 0.611, 0.610 and 0.600 on gas_turbine, 0.60, 0.60 and 0.61 on robot_kr300.
+const SETTINGS: usize = 16;
 /// One head alone must be better than the best average by this factor.
 const CLEARLY: f64 = 1.03;
 /// Ways that are worse than the best by no more than this factor are level with it.
 const LEVEL: f64 = 1.02;
-/// The linear part goes on outside of the range unless that is worse by this factor.
+/// The linear part goes on outside of the range unless most of the best settings are worse by this factor then.
 const WORSE: f64 = 1.02;
+
+/// Of the heads that are too many for the budgets, one of so many goes before the weights of the others are found again.
+const AT_ONCE: usize = 10;
 
 /// Parts of the budgets that one setting may take.
 const PARTS: [f64; 3] = [1.0, 0.5, 0.25];
@@ -72,11 +76,16 @@ pub(super) fn blend(
     room: &dyn Fn(&Blend) -> f64,
 ) -> Option<Blend> {
     let mut found: Vec<(f64, Blend)> = Vec::new();
-    for part in PARTS {
-        let Some((score, made, whole)) = within(ground, trials, blocks, way, room, part) else { break };
-        found.push((score, made));
-        if whole {
-            break;
+    'parts: for part in PARTS {
+        for by_size in [false, true] {
+            let Some((score, made, whole)) = within(ground, trials, blocks, way, room, (part, by_size))
+            else {
+                break 'parts;
+            };
+            found.push((score, made));
+            if whole {
+                break 'parts;
+            }
         }
     }
     let least = found.iter().map(|(score, _)| *score).min_by(f64::total_cmp)?;
@@ -84,14 +93,15 @@ pub(super) fn blend(
     found.into_iter().rev().max_by_key(|(_, made)| made.members.len()).map(|(_, made)| made)
 }
 
-/// The blend of settings of which each takes a part of the budgets at most, its error on the blocks, and whether nothing had to go.
+/// The blend of settings of which each takes a part of the budgets at most, its error on the blocks, and whether nothing had to go. What goes
+/// are the heads with the least weight, or with the least weight for their size.
 fn within(
     ground: &Ground<'_>,
     trials: &[Trial],
     blocks: &[usize],
     way: Way,
     room: &dyn Fn(&Blend) -> f64,
-    part: f64,
+    (part, by_size): (f64, bool),
 ) -> Option<(f64, Blend, bool)> {
     let usable = |k: &usize| match way {
         Way::Linear => trials[*k].setting.is_plain(),
@@ -112,9 +122,9 @@ fn within(
         ranked
     };
     let (clamped, extended) = (ranked(false), ranked(true));
-    let extend = extended.first()?.0 <= WORSE * clamped.first()?.0;
+    let extend = goes_on(&clamped, &extended);
     let ranked = if extend { extended } else { clamped };
-    let best = ranked[0];
+    let best = *ranked.first()?;
     if way != Way::Best {
         return Some((best.0, alone(simplest(ground, trials, &ranked, extend, blocks), extend), true));
     }
@@ -145,7 +155,7 @@ fn within(
         ways.iter().map(|way| judge.nested(&whole_pool[..way.heads], &[*way])).collect();
     let (least, of_least) = scored.iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
     if *least > CLEARLY * best.0 && !matches!(ground.without, Some(Part::Ways(_))) {
-        let of_best = by_block(ground, trials, best.1, extend, blocks);
+        let (_, of_best) = judge.nested(&[0], &[Weighing { heads: 1, kind: Kind::Equal }]);
         let differences: Vec<f64> = of_least.iter().zip(&of_best).map(|(a, b)| a - b).collect();
         let (mean, error) = mean_and_error(&differences);
         if mean > error {
@@ -159,7 +169,7 @@ fn within(
     let mut kept = whole_pool[..count].to_vec();
     // What is too large loses its least heads until it fits.
     loop {
-        let weights = judge.weights(&kept, &ways, blocks);
+        let weights = judge.weights(&kept, &ways, None);
         let member = |(at, &k): (usize, &usize)| Member {
             trial: pool[k],
             ridges: ridges[k].clone(),
@@ -174,10 +184,28 @@ fn within(
         if kept.len() <= 1 {
             return Some((best.0, alone(best.1, extend), false));
         }
-        let total = |at: usize| weights.iter().map(|of_output| of_output[at]).sum::<f64>();
-        let least = (0..kept.len()).min_by(|&a, &b| total(a).total_cmp(&total(b)))?;
-        kept.remove(least);
+        let total = |at: usize| {
+            let sum = weights.iter().map(|of_output| of_output[at]).sum::<f64>();
+            if by_size { sum / room(&alone(pool[kept[at]], extend)) } else { sum }
+        };
+        let mut order: Vec<usize> = (0..kept.len()).collect();
+        order.sort_by(|&a, &b| total(a).total_cmp(&total(b)));
+        order.truncate(kept.len().div_ceil(AT_ONCE));
+        let mut at = 0..;
+        kept.retain(|_| at.next().is_some_and(|at| !order.contains(&at)));
     }
+}
+
+/// Whether the linear part goes on outside of the range: what that does to most of the best settings decides, not to the best alone, which may
+/// be the one that it helps by chance (on one of the two trajectories of robot_kr300; on the other it doubles all errors).
+fn goes_on(clamped: &[(f64, usize)], extended: &[(f64, usize)]) -> bool {
+    let of = |k: usize| clamped.iter().find(|(_, other)| *other == k).map(|(error, _)| *error);
+    let both = extended.iter().filter_map(|&(error, k)| Some((error, of(k)?)));
+    let mut both: Vec<(f64, f64)> = both.collect();
+    both.sort_by(|a, b| a.0.min(a.1).total_cmp(&b.0.min(b.1)));
+    let mut ratios: Vec<f64> = both.iter().take(SETTINGS).map(|(with, without)| with / without).collect();
+    ratios.sort_by(f64::total_cmp);
+    ratios.get(ratios.len() / 2).is_some_and(|median| *median <= WORSE)
 }
 
 /// The error of a trial on each of some blocks, with the ridges that are best on all of them.

@@ -34,12 +34,15 @@ fn relevant(mut weights: DVector<f64>, least: f64) -> DVector<f64> {
     weights / total
 }
 
-/// Inner products of the predictions of a pool, for every block and output.
+/// Parts of a block that stands alone.
+const PARTS: usize = 5;
+
+/// Inner products of the predictions of a pool, for every part of the rows and every output. The parts are blocks; of one block alone, which
+/// cannot judge weights that come from itself, contiguous parts.
 pub(super) struct Judge<'a> {
     ground: &'a Ground<'a>,
-    blocks: &'a [usize],
-    /// By block of the ground, then by output.
-    products: Vec<Vec<Products>>,
+    /// Rows of each part, and the products by output.
+    parts: Vec<(usize, Vec<Products>)>,
 }
 
 impl<'a> Judge<'a> {
@@ -49,33 +52,37 @@ impl<'a> Judge<'a> {
         pool: &[usize],
         ridges: &[Vec<usize>],
         extend: bool,
-        blocks: &'a [usize],
+        blocks: &[usize],
     ) -> Self {
         let outputs = ground.y.ncols();
-        let of_block = |block: usize| {
-            let rows: Vec<usize> = (0..ground.rows.len()).filter(|&t| ground.blocks[t] == block).collect();
+        let of_block = |block: usize| (0..ground.rows.len()).filter(move |&t| ground.blocks[t] == block);
+        let mut parts: Vec<Vec<usize>> = blocks.iter().map(|&block| of_block(block).collect()).collect();
+        if let [alone] = &parts[..] {
+            parts = alone.chunks(alone.len().div_ceil(PARTS).max(1)).map(<[usize]>::to_vec).collect();
+        }
+        let products = |rows: Vec<usize>| {
             let of_output = |j: usize| {
                 let mut products = Products::new(pool.len());
-                if blocks.contains(&block) {
-                    let predictions = DMatrix::from_fn(rows.len(), pool.len(), |i, k| {
-                        trials[pool[k]].value(ridges[k][j], extend, rows[i], j)
-                    });
-                    products.add(&predictions, &DVector::from_fn(rows.len(), |i, _| ground.y[(rows[i], j)]));
-                }
+                let predictions = DMatrix::from_fn(rows.len(), pool.len(), |i, k| {
+                    trials[pool[k]].value(ridges[k][j], extend, rows[i], j)
+                });
+                products.add(&predictions, &DVector::from_fn(rows.len(), |i, _| ground.y[(rows[i], j)]));
                 products
             };
-            (0..outputs).map(of_output).collect()
+            (rows.len(), (0..outputs).map(of_output).collect())
         };
-        Self { ground, blocks, products: (0..ground.count).map(of_block).collect() }
+        Self { ground, parts: parts.into_iter().map(products).collect() }
     }
 
     /// The weights of one kind.
-    fn by(&self, kind: Kind, heads: &[usize], blocks: &[usize]) -> Vec<DVector<f64>> {
+    fn by(&self, kind: Kind, heads: &[usize], without: Option<usize>) -> Vec<DVector<f64>> {
         let outputs = self.ground.y.ncols();
         let sum = |outputs: &[usize]| {
             let mut sum = Products::new(heads.len());
-            for (&block, &j) in blocks.iter().flat_map(|block| outputs.iter().map(move |j| (block, j))) {
-                sum.add_products(&self.products[block][j].select(heads));
+            for (k, (_, products)) in self.parts.iter().enumerate() {
+                if without != Some(k) || self.parts.len() == 1 {
+                    outputs.iter().for_each(|&j| sum.add_products(&products[j].select(heads)));
+                }
             }
             relevant(average(&sum), LEAST)
         };
@@ -88,8 +95,13 @@ impl<'a> Judge<'a> {
         (0..outputs).map(|j| sum(&[j])).collect()
     }
 
-    /// Convex weights of some heads for each output, from some blocks: the mean over the given ways.
-    pub(super) fn weights(&self, heads: &[usize], ways: &[Weighing], blocks: &[usize]) -> Vec<DVector<f64>> {
+    /// Convex weights of some heads for each output, from all parts or all but one: the mean over the given ways.
+    pub(super) fn weights(
+        &self,
+        heads: &[usize],
+        ways: &[Weighing],
+        without: Option<usize>,
+    ) -> Vec<DVector<f64>> {
         let mut sum = vec![DVector::zeros(heads.len()); self.ground.y.ncols()];
         for way in ways {
             let places: Vec<usize> = (0..heads.len()).filter(|&at| heads[at] < way.heads).collect();
@@ -97,7 +109,7 @@ impl<'a> Judge<'a> {
             if used.is_empty() {
                 continue;
             }
-            for (sum, weights) in sum.iter_mut().zip(self.by(way.kind, &used, blocks)) {
+            for (sum, weights) in sum.iter_mut().zip(self.by(way.kind, &used, without)) {
                 places.iter().zip(weights.iter()).for_each(|(&at, weight)| sum[at] += weight);
             }
         }
@@ -106,26 +118,22 @@ impl<'a> Judge<'a> {
         sum.into_iter().map(|weights| relevant(weights, least)).collect()
     }
 
-    /// The error of some heads on all blocks and on each, with weights from the others.
+    /// The error of some heads on all parts and on each, with weights from the others.
     pub(super) fn nested(&self, heads: &[usize], ways: &[Weighing]) -> (f64, Vec<f64>) {
         let relative = |squares: &[f64], rows: usize| {
             let root = |(square, spread): (&f64, &f64)| (square / rows.max(1) as f64).sqrt() / spread;
             squares.iter().zip(&self.ground.spread).map(root).sum::<f64>() / squares.len().max(1) as f64
         };
-        let mut by_block = Vec::with_capacity(self.blocks.len());
-        let outputs = self.ground.y.ncols();
-        let (mut squares, mut rows) = (vec![0.0; outputs], 0);
-        for &block in self.blocks {
-            let others: Vec<usize> =
-                self.blocks.iter().copied().filter(|&b| b != block || self.blocks.len() == 1).collect();
-            let weights = self.weights(heads, ways, &others);
-            let count = self.ground.sizes[block];
-            let losses: Vec<f64> =
-                (0..outputs).map(|j| self.products[block][j].select(heads).loss(&weights[j])).collect();
+        let mut by_part = Vec::with_capacity(self.parts.len());
+        let (mut squares, mut rows) = (vec![0.0; self.ground.y.ncols()], 0);
+        for (k, (count, products)) in self.parts.iter().enumerate() {
+            let weights = self.weights(heads, ways, Some(k));
+            let loss = |(products, weights): (&Products, &DVector<f64>)| products.select(heads).loss(weights);
+            let losses: Vec<f64> = products.iter().zip(&weights).map(loss).collect();
             squares.iter_mut().zip(&losses).for_each(|(square, loss)| *square += loss);
-            by_block.push(relative(&losses, count));
+            by_part.push(relative(&losses, *count));
             rows += count;
         }
-        (relative(&squares, rows), by_block)
+        (relative(&squares, rows), by_part)
     }
 }
