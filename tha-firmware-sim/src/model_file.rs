@@ -1,5 +1,6 @@
 //! A `.tha` file in the memory of the host, aligned as the device needs it.
 
+use crc::{CRC_32_ISO_HDLC, Crc};
 use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
 use std::ops::Deref;
@@ -31,7 +32,6 @@ impl<'m> DeviceModel<'m> {
     }
 
     /// Multiply-accumulates of the heads per sample.
-    #[must_use]
     pub fn macs(&self) -> usize {
         match self {
             Self::Float(model) => model.macs(),
@@ -40,7 +40,6 @@ impl<'m> DeviceModel<'m> {
     }
 
     /// What a channel is held at before its first value, physical units.
-    #[must_use]
     pub fn mean(&self, channel: usize) -> f32 {
         match self {
             Self::Float(model) => model.inputs()[channel].offset,
@@ -90,25 +89,16 @@ impl ModelFile {
     }
 
     /// The bytes, at a multiple of four.
-    #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
 
     /// The model as the device sees it.
-    ///
-    /// # Panics
-    /// Never: the bytes were checked when they came.
-    #[must_use]
     pub fn model(&self) -> DeviceModel<'_> {
         DeviceModel::parse(self.bytes()).expect("checked by ModelFile::new")
     }
 
     /// The model in f64: of integers what they mean.
-    ///
-    /// # Panics
-    /// Never: the bytes were checked when they came.
-    #[must_use]
     pub fn batch(&self) -> tha_train::model::Model {
         tha_train::model::Model::new(match self.model() {
             DeviceModel::Float(model) => ModelSpec::from_model(&model),
@@ -117,25 +107,16 @@ impl ModelFile {
     }
 
     /// The model with the arithmetic of the device, where its numbers are integers.
-    ///
-    /// # Panics
-    /// Never: the bytes were checked when they came.
-    #[must_use]
     pub fn device_batch(&self) -> tha_train::model::Model {
         tha_train::model::Model::read_bytes(self.bytes()).expect("checked by ModelFile::new")
     }
 
     /// The dimensions.
-    #[must_use]
     pub fn shape(&self) -> Shape {
         self.model().shape()
     }
 
     /// Another model of the same shape: weights and gains a little different.
-    ///
-    /// # Panics
-    /// Never: it is as valid as this one.
-    #[must_use]
     pub fn variant(&self, random: &mut ChaCha8Rng) -> Self {
         let spec = match self.model() {
             DeviceModel::Float(model) => ModelSpec::from_model(&model),
@@ -172,7 +153,6 @@ impl ModelFile {
     }
 
     /// RAM of a state with exactly the model's capacities on a 32-bit device.
-    #[must_use]
     pub fn state_bytes(&self) -> usize {
         state_bytes(&self.model().capacities())
     }
@@ -185,11 +165,6 @@ fn state_bytes(needs: &Capacities) -> usize {
 
 /// The file with the checksum that its contents ask for.
 pub(crate) fn with_valid_checksum(bytes: &[u8]) -> Vec<u8> {
-    let mut fixed = bytes.to_vec();
-    let covered = bytes[..12].iter().chain(&bytes[16..]);
-    let crc = !covered.fold(!0u32, |crc, &byte| {
-        (0..8).fold(crc ^ u32::from(byte), |crc, _| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg()))
-    });
-    fixed[12..16].copy_from_slice(&crc.to_le_bytes());
-    fixed
+    let crc = Crc::<u32>::new(&CRC_32_ISO_HDLC).checksum(&[&bytes[..12], &bytes[16..]].concat());
+    [&bytes[..12], &crc.to_le_bytes(), &bytes[16..]].concat()
 }

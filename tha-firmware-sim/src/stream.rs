@@ -17,43 +17,36 @@ impl Status {
     const REFUSED: u32 = 1 << 9;
 
     /// There is an output.
-    #[must_use]
     pub fn ready(self) -> bool {
         self.0 & (Self::WARMING | Self::REFUSED) == 0
     }
 
     /// The sample was not taken.
-    #[must_use]
     pub fn refused(self) -> bool {
         self.0 & Self::REFUSED != 0
     }
 
     /// The history is not full yet.
-    #[must_use]
     pub fn warming(self) -> bool {
         self.0 & Self::WARMING != 0
     }
 
     /// The output depends on an input outside its training range.
-    #[must_use]
     pub fn out_of_range(self) -> bool {
         self.ready() && self.0 & 0b10 != 0
     }
 
     /// The output depends on an input that was replaced.
-    #[must_use]
     pub fn held(self) -> bool {
         self.ready() && self.0 & 0b1000 != 0
     }
 
     /// The output is not finite.
-    #[must_use]
     pub fn overflow(self) -> bool {
         self.ready() && self.0 & 0b1_0000 != 0
     }
 
     /// The device has said that this output is not to be trusted like others, or that there is none.
-    #[must_use]
     pub fn reported(self) -> bool {
         self.0 != 0
     }
@@ -92,7 +85,6 @@ pub struct Stream {
 
 impl Stream {
     /// Nothing yet, with `width` outputs per sample to come.
-    #[must_use]
     pub fn new(width: usize) -> Self {
         Self { width, ..Self::default() }
     }
@@ -107,13 +99,11 @@ impl Stream {
     }
 
     /// The outputs of sample `t`.
-    #[must_use]
     pub fn at(&self, t: usize) -> &[f32] {
         self.outputs.get(t * self.width..(t + 1) * self.width).unwrap_or(&[])
     }
 
     /// Whether every word and every output has the same bits; one NaN is as good as another.
-    #[must_use]
     pub fn same_bits(&self, other: &Self) -> bool {
         let bits = |y: f32| if y.is_nan() { u32::MAX } else { y.to_bits() };
         let same = |(a, b): (&f32, &f32)| bits(*a) == bits(*b);
@@ -222,13 +212,11 @@ impl<'m> Device<'m> {
 }
 
 /// The inputs of a data set as a device gets them: f32, sample by sample.
-#[must_use]
 pub fn samples(data: &Dataset) -> Vec<f32> {
     (0..data.len()).flat_map(|t| data.u.iter().map(move |column| column[t] as f32)).collect()
 }
 
 /// The lengths of the records.
-#[must_use]
 pub fn record_lengths(data: &Dataset) -> Vec<usize> {
     data.records.iter().map(|record| record.rows.len()).collect()
 }

@@ -33,7 +33,6 @@ pub enum Numbers {
 
 impl Numbers {
     /// Those of a model, for samples in physical units.
-    #[must_use]
     pub fn of(model: &ModelFile) -> Self {
         match model.model() {
             DeviceModel::Float(_) => Self::Float,
@@ -42,7 +41,6 @@ impl Numbers {
     }
 
     /// The same for what the converter of a device gives.
-    #[must_use]
     pub fn counted(self) -> Self {
         if self == Self::Integer { Self::Counts } else { self }
     }
@@ -58,7 +56,6 @@ impl Numbers {
 
 impl Image {
     /// The ELF file.
-    #[must_use]
     pub fn path(&self) -> PathBuf {
         self.folder.path().join("image.elf")
     }
@@ -145,7 +142,7 @@ fn make(
     setting: Setting,
     numbers: Numbers,
 ) -> Result<Image, EmulatorError> {
-    let target = processor.target();
+    let target = processor.description().target;
     let firmware = Path::new(env!("CARGO_MANIFEST_DIR")).join("firmware");
     let built = firmware.join("target");
     fs::create_dir_all(&built)?;
