@@ -54,7 +54,7 @@ proptest! {
         prop_assume!((inputs * memory + 1).pow(degree as u32) <= 100_000);
         let spec = random_spec(seed, Dimensions { inputs, outputs, memory, degree, heads, max_rank });
         let bytes = flash(&spec);
-        let model = Model::parse(bytes.bytes()).unwrap();
+        let model = Model::parse(&bytes).unwrap();
         let mut state = Room::new(&model).unwrap();
         let mut random = ChaCha8Rng::seed_from_u64(seed ^ 1);
         let window: Vec<Vec<f32>> = (0..memory).map(|_| units(&mut random, inputs)).collect();
