@@ -227,11 +227,13 @@ fn lost(
     ))
 }
 
+/// A plain implementation of `FORMAT.md`: takes a sample, and whether it is the first of a record.
+type Plain<'a> = &'a mut dyn FnMut(&[f32], bool) -> Option<Vec<f32>>;
+
 /// Whether the stream has, to the bit, the outputs that `FORMAT.md` prescribes.
 pub fn follows_the_format(file: &ModelFile, data: &Dataset, samples: &[f32], stream: &Stream) -> bool {
     let same = |(a, b): (&f32, &f32)| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
-    // `plain` is given a sample, and whether it is the first of a record.
-    let follows = |plain: &mut dyn FnMut(&[f32], bool) -> Option<Vec<f32>>| {
+    let follows = |plain: Plain<'_>| {
         data.records.iter().all(|record| {
             record.rows.clone().all(|t| {
                 let u = &samples[t * data.u.len()..(t + 1) * data.u.len()];

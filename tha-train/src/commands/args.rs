@@ -3,7 +3,7 @@
 use super::error::CliError;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tha_cli::{DataArgs, Speech};
 use tha_train::data::{Columns, Dataset, Source};
 use tha_train::fit::Validation;
@@ -45,6 +45,11 @@ pub fn choice<T: Clone + Send + Sync + 'static>(
         let found = choices.iter().find(|(name, _)| *name == chosen);
         found.map(|(_, value)| value.clone()).ok_or(format!("there is no {chosen}"))
     })
+}
+
+/// The name of a file, without its folder.
+pub fn file_name(path: &Path) -> String {
+    path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
 /// Reads the data set that is named.

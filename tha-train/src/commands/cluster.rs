@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 use tha_cli::{Replace, Speech, Status, count, figure, summary};
 use tha_train::fit::FitParams;
-use tha_train::output::{self, Kind, Staging};
+use tha_train::output::{self, Kind};
 use tha_train::plan::{Made, Plan, ranges};
 
 /// Plan a fit whose heads any machine can fit that sees the folder.
@@ -158,9 +158,7 @@ pub(super) fn merge(args: &MergeArgs) -> Result<(), CliError> {
     let mut merged = plan.merge(&args.dir, &Watch::new(&status))?;
     let bytes = merged.made.model().to_bytes()?;
     go_on()?;
-    let mut staging = Staging::among_others(args.replace.force);
-    staging.write(&args.out, |to| to.write_all(&bytes))?;
-    staging.commit()?;
+    output::write([(args.out.as_path(), &bytes[..])], args.replace.force)?;
     status.done();
     let mut text = String::new();
     for (processor, heads) in merged.processors.iter().filter(|_| merged.processors.len() > 1) {

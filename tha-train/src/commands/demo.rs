@@ -237,16 +237,11 @@ fn page(candidates: &[Candidate], best: usize, data: &Dataset) -> String {
             macs: candidate.model.macs(),
         })
         .collect();
+    let title = format!("A sensor array: {} against {}", shown.name, full.name);
     report::html(&report::Report {
-        title: format!("A sensor array: {} against {}", shown.name, full.name),
-        model: &shown.model,
-        bytes: shown.bytes.len(),
-        data,
-        data_name: "test.csv (seen by no fit)".into(),
-        convergence: None,
         full: Some((&full.model, full.bytes.len())),
         analysis: shown.analysis.as_ref(),
         compared: &compared,
-        auto: None,
+        ..report::Report::new(title, (&shown.model, shown.bytes.len()), data, "test.csv (seen by no fit)")
     })
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use tha_cli::{DataArgs, Replace, Speech, Status, figure, summary, table};
 use tha_train::data::Dataset;
 use tha_train::model::Model;
-use tha_train::output::{self, Kind, Staging};
+use tha_train::output::{self, Kind};
 use tha_train::quantize::OutputError;
 use tha_train::{QuantizeParams, Quantized, quantize};
 
@@ -118,10 +118,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     data.check_memory(model.spec().settled())?;
     let status = Status::new(args.speech, data.warnings());
     let made = quantize(&model, &data, &args.counts.params())?;
-    let bytes = made.model.to_bytes()?;
-    let mut staging = Staging::among_others(args.replace.force);
-    staging.write(&args.out, |to| to.write_all(&bytes))?;
-    staging.commit()?;
+    output::write([(args.out.as_path(), &made.model.to_bytes()?[..])], args.replace.force)?;
     status.done();
     summary(speech, &made, || format!("{}: {}", args.out.display(), words(&made)));
     Ok(())

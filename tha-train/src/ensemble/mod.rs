@@ -293,11 +293,8 @@ fn cost(inputs: &[usize], network: &Network) -> Cost {
 
 /// What the model says of itself.
 fn note(heads: usize, combine: Combine, samples: usize, nrmse: f64) -> String {
-    let combine = match combine {
-        Combine::Average => "average",
-        Combine::Stack => "stack",
-        Combine::Additive => "additive",
-    };
+    let name = fit::FitParams::COMBINATIONS.iter().find(|(_, other)| *other == combine);
+    let combine = name.map_or("", |(name, _)| name);
     format!("{heads} heads, {combine}, {samples} samples, validation NRMSE {nrmse:.4}")
 }
 
