@@ -197,38 +197,3 @@ fn heads_of_other_processors_are_said() {
     );
     assert!(said.contains(": heads 0;") && said.contains(": heads 1;"), "{said}");
 }
-
-#[test]
-fn refusals() {
-    let bench = bench();
-    heads(&bench, "--heads 2 --subset-size 2", "work");
-    for (command, expected) in [
-        ("plan data/train.csv --dir x --auto", "--trials: none is out of range; expected a number"),
-        ("plan data/train.csv --dir x --auto --minutes 1", "--minutes: not for a plan"),
-        ("plan data/train.csv --dir x --out m.tha", "--out: not for a plan"),
-        ("plan data/train.csv --dir x --heads 2 --checkpoint c", "--checkpoint: not for a plan"),
-        ("plan data/train.csv --dir x --memory 0", "--memory: 0 is out of range"),
-        ("plan data/train.csv --dir x --subset-size 2", "--subset-size is for ensembles; add --heads"),
-        ("plan nothing.csv --dir x", "nothing.csv"),
-        (
-            "plan data/train.csv --dir work --memory 3 --heads 2",
-            "it belongs to a run with --basis lags:5, this one has lags:3",
-        ),
-        (
-            "plan data/train.csv --dir work --degree 2 --max-rank 2 --heads 2 --subset-size 2 --range clamp",
-            "it belongs to a run with --range Pass, this one has Clamp",
-        ),
-        ("head work 2", "`head`: 2 is out of range; expected 0 to 1"),
-        ("head work x", "invalid value 'x'"),
-        ("head nothing 0", "nothing: no plan: plan.kept cannot be read"),
-        ("merge nothing --out m.tha", "nothing: no plan"),
-        ("merge work --out data/train.csv", "train.csv"),
-    ] {
-        let output = bench.run(command);
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{command}: {said}");
-        assert_eq!(said.lines().count(), 1, "{said}");
-        assert!(said.contains(expected), "{command}: {said}");
-    }
-    assert!(!bench.path("x").exists(), "what is refused leaves nothing");
-}

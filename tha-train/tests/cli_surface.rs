@@ -82,27 +82,6 @@ fn every_command_prints_one_json_object() {
 }
 
 #[test]
-fn first_steps_and_misspellings() {
-    let bench = Bench::new();
-    for (line, expected) in [
-        ("", "no command given; try tha-train demo, or see tha-train --help"),
-        ("fitt", "unrecognized subcommand 'fitt'; a similar subcommand exists: 'fit'; see tha-train --help"),
-        (
-            "fit x.csv --out m.tha --memroy 3",
-            "a similar argument exists: '--memory'; see tha-train fit --help",
-        ),
-        ("fit", "not provided: --out <MODEL.tha> <DATA>; usage: tha-train fit"),
-        ("evaluate", "not provided: <MODEL> <DATA>; usage: tha-train evaluate"),
-        ("synth --kind array", "--out <DIR>"),
-    ] {
-        let output = bench.run(line);
-        let said = text(&output.stderr);
-        assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{line}: {said}");
-        assert!(said.contains(expected), "{line}: {said}");
-    }
-}
-
-#[test]
 fn completions_and_manual_pages() {
     let bench = Bench::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
