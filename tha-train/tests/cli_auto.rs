@@ -2,8 +2,7 @@
 
 mod cli_common;
 
-use cli_common::{Bench, text};
-use serde_json::Value;
+use cli_common::{Bench, number, text};
 
 /// A bench with a recording of a slow, bent system of six inputs.
 fn recorded() -> Bench {
@@ -11,10 +10,6 @@ fn recorded() -> Bench {
     let made = "synth --kind wiener-hammerstein --channels 6 --samples 500 --test-samples 300 --out data";
     bench.ok(made);
     bench
-}
-
-fn number(value: &Value, pointer: &str) -> f64 {
-    value.pointer(pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("no number {pointer} in {value}"))
 }
 
 #[test]
