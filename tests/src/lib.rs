@@ -55,6 +55,12 @@ impl Bench {
         assert!(output.status.success(), "{line}: {}: {said}", output.status);
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
+
+    /// Runs a command line that must succeed and print one JSON object.
+    pub fn json(&self, line: &str) -> serde_json::Value {
+        let printed = self.ok(&format!("{line} --json"));
+        serde_json::from_str(&printed).unwrap_or_else(|error| panic!("{line}: {error}: {printed}"))
+    }
 }
 
 /// A number of a JSON object.

@@ -3,64 +3,12 @@
 use crc::{CRC_32_ISO_HDLC, Crc};
 use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
-use std::ops::Deref;
 use std::path::Path;
 use tha_core::build::{AlignedBytes, ModelSpec};
-use tha_core::{Capacities, Facts, Model, ParseError, Shape, integer};
+use tha_core::{Capacities, ParseError, Shape, integer};
+pub use tha_train::device::DeviceModel;
 use tha_train::host::refusal;
 use tha_train::model::ModelError;
-
-/// A model as the device sees it, with numbers of one kind or the other.
-#[derive(Clone, Copy, Debug)]
-pub enum DeviceModel<'m> {
-    /// f32.
-    Float(Model<'m>),
-    /// 16-bit integers.
-    Integer(integer::Model<'m>),
-}
-
-impl<'m> DeviceModel<'m> {
-    /// Checks a file.
-    ///
-    /// # Errors
-    /// What the decoder found.
-    pub fn parse(bytes: &'m [u8]) -> Result<Self, ParseError> {
-        match Model::parse(bytes) {
-            Err(ParseError::Numbers { found: 1 }) => integer::Model::parse(bytes).map(Self::Integer),
-            model => model.map(Self::Float),
-        }
-    }
-
-    /// Multiply-accumulates of the heads per sample.
-    pub fn macs(&self) -> usize {
-        match self {
-            Self::Float(model) => model.macs(),
-            Self::Integer(model) => model.macs(),
-        }
-    }
-
-    /// What a channel is held at before its first value, physical units.
-    pub fn mean(&self, channel: usize) -> f32 {
-        match self {
-            Self::Float(model) => model.inputs()[channel].offset,
-            Self::Integer(model) => {
-                let input = model.inputs()[channel];
-                input.zero + f32::from(input.mean()) / input.rate
-            }
-        }
-    }
-}
-
-impl<'m> Deref for DeviceModel<'m> {
-    type Target = Facts<'m>;
-
-    fn deref(&self) -> &Facts<'m> {
-        match self {
-            Self::Float(model) => model,
-            Self::Integer(model) => model,
-        }
-    }
-}
 
 /// A model file that has been checked.
 #[derive(Clone, Debug)]

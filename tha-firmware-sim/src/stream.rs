@@ -1,12 +1,9 @@
 //! tha-core on the host: what the device would say to every sample of a recording.
 
 use crate::model_file::{DeviceModel, ModelFile};
-use tha_core::{CapacityError, ChannelFlags, Flags, State, Step, Swap, SwapError, integer, push};
+use tha_core::{CapacityError, ChannelFlags, Flags, Swap, SwapError};
 use tha_train::data::Dataset;
-
-/// Room for every model that a microcontroller could hold.
-type Room = State<1024, { 1 << 16 }, { 1 << 15 }>;
-type IntegerRoom = integer::State<1024, { 1 << 16 }, { 1 << 15 }>;
+use tha_train::device::{DeviceState, DeviceStep};
 
 /// What the device said to a sample, in one word, the same as the replay image writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -118,20 +115,8 @@ impl Stream {
 pub struct Device<'m> {
     /// The running model.
     pub model: DeviceModel<'m>,
-    state: Memory,
-    /// The outputs of an integer model in physical units.
-    y: Vec<f32>,
+    state: DeviceState,
 }
-
-/// The state of a device.
-#[derive(Debug)]
-enum Memory {
-    Float(Box<Room>),
-    Integer(Box<IntegerRoom>),
-}
-
-/// A state of another kind has other outputs, so to say.
-const OTHER_NUMBERS: SwapError = SwapError::Shape { what: "kinds of numbers", state: 0, model: 1 };
 
 impl<'m> Device<'m> {
     /// Switches on.
@@ -140,45 +125,24 @@ impl<'m> Device<'m> {
     /// [`CapacityError`] for a model far larger than any microcontroller.
     pub fn new(file: &'m ModelFile) -> Result<Self, CapacityError> {
         let model = file.model();
-        let state = match &model {
-            DeviceModel::Float(model) => Memory::Float(Box::new(Room::new(model)?)),
-            DeviceModel::Integer(model) => Memory::Integer(Box::new(IntegerRoom::new(model)?)),
-        };
-        Ok(Self { model, state, y: Vec::new() })
+        Ok(Self { model, state: DeviceState::new(&model)? })
     }
 
     /// One sample.
     pub fn push(&mut self, u: &[f32]) -> Said<'_> {
-        let refused = Said { status: Status(Status::REFUSED), y: &[], channels: &[] };
-        match (&self.model, &mut self.state) {
-            (DeviceModel::Float(model), Memory::Float(state)) => match push(model, state, u) {
-                Step::Ready(output) => {
-                    let status = Status(flag_bits(output.flags));
-                    Said { status, y: output.y, channels: output.channels }
-                }
-                Step::Warming { .. } => Said { status: Status(Status::WARMING), ..refused },
-                Step::Refused(_) => refused,
-            },
-            (DeviceModel::Integer(model), Memory::Integer(state)) => match integer::push(model, state, u) {
-                integer::Step::Ready(output) => {
-                    self.y.clear();
-                    self.y.extend(output.values());
-                    let status = Status(flag_bits(output.flags));
-                    Said { status, y: &self.y, channels: output.channels }
-                }
-                integer::Step::Warming { .. } => Said { status: Status(Status::WARMING), ..refused },
-                integer::Step::Refused(_) => refused,
-            },
-            _ => refused,
+        let none = |status| Said { status: Status(status), y: &[], channels: &[] };
+        match self.state.push(&self.model, u) {
+            DeviceStep::Ready { y, flags, channels } => {
+                Said { status: Status(flag_bits(flags)), y, channels }
+            }
+            DeviceStep::Warming(_) => none(Status::WARMING),
+            DeviceStep::Refused(_) => none(Status::REFUSED),
         }
     }
 
     /// Forgets the history, as after a loss of power.
     pub fn reset(&mut self) {
-        match &mut self.state {
-            Memory::Float(state) => state.reset(),
-            Memory::Integer(state) => state.reset(),
-        }
+        self.state.reset();
     }
 
     /// Goes on with another model.
@@ -186,13 +150,8 @@ impl<'m> Device<'m> {
     /// # Errors
     /// [`SwapError`] for a model of another shape or with other numbers; the old one goes on.
     pub fn swap(&mut self, file: &'m ModelFile) -> Result<Swap, SwapError> {
-        let model = file.model();
-        let swap = match (&model, &mut self.state) {
-            (DeviceModel::Float(model), Memory::Float(state)) => state.swap(model)?,
-            (DeviceModel::Integer(model), Memory::Integer(state)) => state.swap(model)?,
-            _ => return Err(OTHER_NUMBERS),
-        };
-        self.model = model;
+        let swap = self.state.swap(&file.model())?;
+        self.model = file.model();
         Ok(swap)
     }
 

@@ -1,10 +1,10 @@
 //! `tha-train analyze`: how far an ensemble is from the full model, and why.
 
-use super::args::{Threads, beside, file_name, read};
+use super::args::{Manner, beside, file_name, read};
 use super::error::CliError;
 use std::fmt::Write;
 use std::path::PathBuf;
-use tha_cli::{DataArgs, Replace, Speech, Status, count, figure, summary, table};
+use tha_cli::{DataArgs, Status, count, figure, summary, table};
 use tha_train::analysis::{self, Analysis, AnalysisParams, Bound, Pair};
 use tha_train::data::Dataset;
 use tha_train::model::Model;
@@ -39,24 +39,20 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
     #[command(flatten)]
-    replace: Replace,
-    #[command(flatten)]
-    threads: Threads,
-    #[command(flatten)]
-    speech: Speech,
+    manner: Manner,
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
-    args.threads.apply();
+    args.manner.threads.apply();
     let (full, ensemble) = (Model::read(&args.full)?, Model::read(&args.ensemble)?);
-    let speech = beside(args.speech, &args.report)?;
+    let speech = beside(args.manner.speech, &args.report)?;
     if let Some(path) = &args.report {
         let read = args.data.files().chain([args.full.as_path(), args.ensemble.as_path()]);
-        output::check(path, Kind::Text, args.replace.force, read)?;
+        output::check(path, Kind::Text, args.manner.replace.force, read)?;
     }
     let data = read(&args.data, &full.columns(true))?;
     data.check_memory(full.spec().settled())?;
-    let status = Status::new(args.speech, data.warnings());
+    let status = Status::new(args.manner.speech, data.warnings());
     let pair = Pair::from_models(&full, &ensemble, &data)?;
     status.now(|| format!("analysing {}", count(pair.heads.len(), "head")));
     let options = AnalysisParams {
@@ -68,7 +64,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     if let Some(path) = &args.report {
         status.now(|| "writing the report".into());
         let page = page(args, &full, &ensemble, &data, &analysis)?;
-        output::write([(path.as_path(), page.as_bytes())], args.replace.force)?;
+        output::write([(path.as_path(), page.as_bytes())], args.manner.replace.force)?;
     }
     status.done();
     summary(speech, &analysis, || words(&analysis));

@@ -4,7 +4,7 @@ use super::error::CliError;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::path::{Path, PathBuf};
-use tha_cli::{DataArgs, Speech};
+use tha_cli::{DataArgs, Replace, Speech};
 use tha_train::data::{Columns, Dataset, Source};
 use tha_train::fit::Validation;
 use tha_train::output;
@@ -35,6 +35,17 @@ impl Threads {
             let _ = rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global();
         }
     }
+}
+
+/// How a command that writes goes about its work.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct Manner {
+    #[command(flatten)]
+    pub replace: Replace,
+    #[command(flatten)]
+    pub threads: Threads,
+    #[command(flatten)]
+    pub speech: Speech,
 }
 
 /// One of some values, by its name.

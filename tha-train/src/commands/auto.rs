@@ -135,7 +135,7 @@ pub(super) fn run(args: &Args, speech: Speech, data: &Dataset, start: Instant) -
     let minutes = args.minutes.or(args.trials.is_none().then_some(MINUTES));
     let params = params(args, minutes);
     params.check(data)?;
-    let status = Status::new(args.speech, [data.warnings(), data.device_warnings()].concat());
+    let status = Status::new(args.manner.speech, [data.warnings(), data.device_warnings()].concat());
     let mut watch = Watch::new(&status);
     watch.until = minutes.map(|minutes| start + Duration::from_secs_f64(60.0 * minutes));
     interrupt::wait_for_me();

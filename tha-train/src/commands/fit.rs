@@ -1,6 +1,6 @@
 //! `tha-train fit`: from a data file to a model file.
 
-use super::args::{ColumnArgs, Threads, ValidationArgs, beside, choice, read};
+use super::args::{ColumnArgs, Manner, ValidationArgs, beside, choice, read};
 use super::error::{CliError, go_on};
 use super::evaluate::out_of_range_in_words;
 use super::fit_report::{self, Report, in_flags, words};
@@ -10,7 +10,7 @@ use super::watch::Watch;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Instant;
-use tha_cli::{DataArgs, Replace, Speech, Status, summary};
+use tha_cli::{DataArgs, Status, summary};
 use tha_core::RangePolicy;
 use tha_train::data::Dataset;
 use tha_train::ensemble::{Combine, Strategy};
@@ -139,11 +139,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE.html")]
     pub report: Option<PathBuf>,
     #[command(flatten)]
-    pub replace: Replace,
-    #[command(flatten)]
-    pub threads: Threads,
-    #[command(flatten)]
-    pub speech: Speech,
+    pub manner: Manner,
 }
 
 const EXAMPLES: &str = "\
@@ -216,7 +212,7 @@ impl Args {
     pub fn write(&self, model: &[u8], page: impl FnOnce() -> String) -> Result<(), OutputError> {
         let page = self.report.as_ref().map(|path| (path, page()));
         let page = page.iter().map(|(path, page)| (path.as_path(), page.as_bytes()));
-        output::write([(self.out.as_path(), model)].into_iter().chain(page), self.replace.force)
+        output::write([(self.out.as_path(), model)].into_iter().chain(page), self.manner.replace.force)
     }
 }
 
@@ -227,14 +223,14 @@ pub(super) fn strategy_of(args: &Args, data: &Dataset) -> Result<Option<Strategy
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let start = Instant::now();
-    args.threads.apply();
+    args.manner.threads.apply();
     if !args.auto {
         args.params().check_values()?;
     }
-    let speech = beside(args.speech, [&args.out].into_iter().chain(&args.report))?;
+    let speech = beside(args.manner.speech, [&args.out].into_iter().chain(&args.report))?;
     for (path, kind) in [(Some(&args.out), Kind::Model), (args.report.as_ref(), Kind::Text)] {
         let read = args.data.files().chain(args.validation.val.as_deref());
-        path.map_or(Ok(()), |path| output::check(path, kind, args.replace.force, read))?;
+        path.map_or(Ok(()), |path| output::check(path, kind, args.manner.replace.force, read))?;
     }
     if args.report.as_ref().is_some_and(|report| output::same(report, &args.out)) {
         let name = args.out.display();
@@ -251,7 +247,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         .validation(args.validation.meant(validation.as_ref()));
     let params = params.check(&data)?;
 
-    let status = Status::new(args.speech, args.validation.warnings(&data, validation.as_ref()));
+    let status = Status::new(args.manner.speech, args.validation.warnings(&data, validation.as_ref()));
     let watch = Watch::new(&status);
     let mut outcome = params.fit(&data, &watch)?;
     outcome.ensemble = outcome.ensemble.map(in_flags);
