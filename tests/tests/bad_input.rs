@@ -175,18 +175,13 @@ fn sizes() {
     cases.push(("tha-train tune many.csv --out tuned".into(), "60000 inputs are too many for a search"));
     let memory = "--memory 2 --degree 2 --out m.tha";
     for options in ["", "--heads 1 --subset-size 1", "--folds 2"] {
-        cases.push((
-            format!("tha-train fit tiny_u.csv {memory} {options}"),
-            "tiny_u.csv, column 'u1': its standard",
-        ));
-        cases.push((
-            format!("tha-train fit tiny_y.csv {memory} {options}"),
-            "tiny_y.csv, column 'y1': its standard",
-        ));
-        cases.push((
-            format!("tha-train fit huge.csv {memory} {options}"),
-            "huge.csv, line 3, column 'u1': 1e200",
-        ));
+        for (file, word) in [
+            ("tiny_u.csv", "tiny_u.csv, column 'u1': its standard"),
+            ("tiny_y.csv", "tiny_y.csv, column 'y1': its standard"),
+            ("huge.csv", "huge.csv, line 3, column 'u1': 1e200"),
+        ] {
+            cases.push((format!("tha-train fit {file} {memory} {options}"), word));
+        }
     }
     refused(&bench, &cases);
     // Heads of few inputs are no matter of size.

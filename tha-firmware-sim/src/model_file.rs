@@ -16,9 +16,6 @@ pub struct ModelFile(AlignedBytes);
 
 impl ModelFile {
     /// Reads and checks a file.
-    ///
-    /// # Errors
-    /// [`ModelError`] with the name of the file.
     pub fn read(path: &Path) -> Result<Self, ModelError> {
         let name = path.display().to_string();
         let bytes = std::fs::read(path)
@@ -27,9 +24,6 @@ impl ModelFile {
     }
 
     /// Copies the bytes of a file to an aligned place and checks them.
-    ///
-    /// # Errors
-    /// What the decoder found.
     pub fn new(bytes: &[u8]) -> Result<Self, ParseError> {
         let file = Self(AlignedBytes::new(bytes));
         DeviceModel::parse(file.bytes())?;

@@ -121,9 +121,6 @@ impl Report {
 }
 
 /// Replays `data` on a target and compares.
-///
-/// # Errors
-/// [`ReplayError`] when the target is not there or has no room.
 pub fn run(file: &ModelFile, data: &Dataset, target: Target) -> Result<Report, ReplayError> {
     let (samples, records) = (samples(data), record_lengths(data));
     let mut device = Device::new(file)?;

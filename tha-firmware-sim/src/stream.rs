@@ -120,9 +120,6 @@ pub struct Device<'m> {
 
 impl<'m> Device<'m> {
     /// Switches on.
-    ///
-    /// # Errors
-    /// [`CapacityError`] for a model far larger than any microcontroller.
     pub fn new(file: &'m ModelFile) -> Result<Self, CapacityError> {
         let model = file.model();
         Ok(Self { model, state: DeviceState::new(&model)? })
@@ -146,9 +143,6 @@ impl<'m> Device<'m> {
     }
 
     /// Goes on with another model.
-    ///
-    /// # Errors
-    /// [`SwapError`] for a model of another shape or with other numbers; the old one goes on.
     pub fn swap(&mut self, file: &'m ModelFile) -> Result<Swap, SwapError> {
         let swap = self.state.swap(&file.model())?;
         self.model = file.model();

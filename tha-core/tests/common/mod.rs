@@ -9,7 +9,7 @@ use rand::{RngExt, SeedableRng};
 use tha_core::build::{
     AlignedBytes, Core, Head, InputChannel, Interval, ModelSpec, OutputChannel, Provenance,
 };
-use tha_core::{NonFinitePolicy, RangePolicy};
+use tha_core::{Model, NonFinitePolicy, RangePolicy};
 
 /// Room for every model in these tests.
 pub type Room = tha_core::State<8, 256, 1024>;
@@ -83,6 +83,11 @@ pub fn random_spec(seed: u64, size: Dimensions) -> ModelSpec {
 /// A file as a device has it.
 pub fn flash(spec: &ModelSpec) -> AlignedBytes {
     AlignedBytes::new(&spec.to_bytes().expect("the test's model is valid"))
+}
+
+/// A model in the memory of this process for as long as it lives, as in flash.
+pub fn loaded(spec: &ModelSpec) -> Model<'static> {
+    Model::parse(Box::leak(Box::new(flash(spec)))).expect("the test's model is valid")
 }
 
 /// CRC-32 over everything but bytes 12 to 15.

@@ -83,18 +83,12 @@ const MICROBIT_FLASH: usize = 256 << 10;
 const MICROBIT_RAM: usize = 16 << 10;
 
 /// Builds the replay image that is handed its model at start.
-///
-/// # Errors
-/// [`EmulatorError`] with the compiler's words, or what to install.
 pub fn build(processor: Processor, setting: Setting, numbers: Numbers) -> Result<Image, EmulatorError> {
     super::qemu::find(processor)?;
     make(processor, "replay", None, setting, numbers)
 }
 
 /// Builds the replay image with `model` in its flash and a state of exactly its capacities.
-///
-/// # Errors
-/// As [`build`], and [`EmulatorError::TooLarge`] for a model that the micro:bit has no room for.
 pub fn build_linked(
     processor: Processor,
     model: &ModelFile,
@@ -116,9 +110,6 @@ pub fn build_linked(
 }
 
 /// Builds the replay image that can run `model`: linked where the memory is small, handed at start elsewhere.
-///
-/// # Errors
-/// As [`build_linked`].
 pub fn build_for(processor: Processor, model: &ModelFile, numbers: Numbers) -> Result<Image, EmulatorError> {
     match processor {
         Processor::CortexM0 => build_linked(processor, model, numbers),
@@ -128,9 +119,6 @@ pub fn build_for(processor: Processor, model: &ModelFile, numbers: Numbers) -> R
 
 /// Bytes of flash of an image that parses a model, pushes samples and does nothing else: all of its code and constants, with
 /// the floating point in software and the memory functions that it needs.
-///
-/// # Errors
-/// As [`build`].
 pub fn code_bytes(processor: Processor, setting: Setting, numbers: Numbers) -> Result<usize, EmulatorError> {
     Ok(make(processor, "footprint", None, setting, numbers)?.flash)
 }

@@ -53,9 +53,6 @@ fn run(
 
 /// Runs `samples` (row by row, p values each) through `model` on the emulated board; the state is reset between the
 /// records, whose lengths are given.
-///
-/// # Errors
-/// [`EmulatorError`] when QEMU is missing or the firmware reports an error.
 pub fn replay(
     image: &Image,
     model: &ModelFile,
