@@ -8,7 +8,6 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 
 /// The root of the repository.
-#[must_use]
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the repository is there")
 }
@@ -22,10 +21,6 @@ pub struct Bench {
 
 impl Bench {
     /// A new folder, and the programs under the names that users know.
-    ///
-    /// # Panics
-    /// When the folder cannot be made.
-    #[must_use]
     pub fn new(train: &str, simulator: &str) -> Self {
         let bench = Self {
             folder: tempfile::tempdir().expect("a temporary folder"),
@@ -38,16 +33,11 @@ impl Bench {
     }
 
     /// A file in the folder.
-    #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     /// Runs a command line in the shell.
-    ///
-    /// # Panics
-    /// When there is no shell.
-    #[must_use]
     pub fn run(&self, line: &str) -> Output {
         let mut path = OsString::from(self.programs.path());
         path.push(":");
@@ -59,22 +49,21 @@ impl Bench {
     }
 
     /// Runs a command line that must succeed; gives its standard output.
-    ///
-    /// # Panics
-    /// When it fails.
     pub fn ok(&self, line: &str) -> String {
         let output = self.run(line);
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{line}: {}: {said}", output.status);
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
+
+    /// Runs a command line that must succeed and print one JSON object.
+    pub fn json(&self, line: &str) -> serde_json::Value {
+        let printed = self.ok(&format!("{line} --json"));
+        serde_json::from_str(&printed).unwrap_or_else(|error| panic!("{line}: {error}: {printed}"))
+    }
 }
 
 /// A number of a JSON object.
-///
-/// # Panics
-/// When it is none.
-#[must_use]
 pub fn value(json: &serde_json::Value) -> f64 {
     json.as_f64().unwrap_or_else(|| panic!("not a number: {json}"))
 }

@@ -14,7 +14,6 @@ pub struct Block {
 }
 
 /// All blocks: fenced ones, and those indented by four spaces outside of lists.
-#[must_use]
 pub fn blocks(markdown: &str) -> Vec<Block> {
     let mut found: Vec<Block> = Vec::new();
     let mut lines = markdown.lines().enumerate().peekable();
@@ -53,7 +52,6 @@ pub fn blocks(markdown: &str) -> Vec<Block> {
 }
 
 /// The commands of a block: one per line, lines that end in a backslash joined, comments and blank lines left out.
-#[must_use]
 pub fn commands(text: &str) -> Vec<String> {
     let joined = text.replace("\\\n", " ");
     let command = |line: &str| {

@@ -13,19 +13,19 @@ missing.csv => missing.csv: cannot be read
 folder.csv => folder.csv: cannot be read
 empty.csv => empty.csv: no samples (an empty file)
 header.csv => header.csv: no samples (only a header)
-nan.csv => nan.csv, line 3, column 'u2': NaN
-infinite.csv => infinite.csv, line 3, column 'u1': an infinite value
-huge.csv => huge.csv, line 3, column 'u2': 1e300
+nan.csv => nan.csv, line 3, column 'u2': NaN; fill the gap
+infinite.csv => infinite.csv, line 3, column 'u1': an infinite value; fill the gap
+huge.csv => huge.csv, line 3, column 'u2': 1e300 does not fit
 text.csv => text.csv, line 3, column 'u2': 'two' is not a number
 comma.csv => comma.csv, line 3, column 'u2': '2,5' is not a number
-gap.csv => gap.csv, line 3, column 'u2': an empty field
-ragged.csv => ragged.csv, line 3: 2 fields
+gap.csv => gap.csv, line 3, column 'u2': an empty field; fill the gap
+ragged.csv => ragged.csv, line 3: 2 fields, but the header has 3
 wide.csv => wide.csv, line 3: 4 fields
 short.csv => short.csv: the longest record has 1 samples, fewer than the memory of 2
 short_records.csv => fewer than the memory of 2
-returning.csv => returning.csv, line 4, column 'record'
+returning.csv => returning.csv, line 4, column 'record': record '0' comes back
 twice.csv => twice.csv, line 1: two columns are named 'u2'
-semicolons.csv => line 1: one column only, with semicolons in it; separate the fields with commas
+semicolons.csv => line 1: one column only, with semicolons in it; separate the fields with commas, and
 tabs.csv => line 1: one column only, with tabs in it; separate the fields with commas
 broken_name.csv => line 1: a line break in the name 'y1\nlevel'
 quote.csv => quote.csv, line 6, column 'u2': a quote that is not closed
@@ -131,6 +131,7 @@ fn data() {
     for command in ["predict good.tha others.csv --out p.csv", "evaluate good.tha others.csv"] {
         cases.push((format!("tha-train {command}"), "the model's input 'u2' missing among 'u1', 'u3', 'y1'"));
     }
+    cases.push(("tha-train fit short.csv --out m.tha --auto".into(), "short.csv: "));
     cases.push(("tha-train fit few.csv --out m.tha --memory 2".into(), "no sample is left for validation"));
     cases.push(("tha-train fit train.csv --val others.csv --out m.tha".into(), "'u2'"));
     cases.push(("tha-train evaluate good.tha three.npz".into(), "'u' has 3 columns"));
@@ -174,18 +175,13 @@ fn sizes() {
     cases.push(("tha-train tune many.csv --out tuned".into(), "60000 inputs are too many for a search"));
     let memory = "--memory 2 --degree 2 --out m.tha";
     for options in ["", "--heads 1 --subset-size 1", "--folds 2"] {
-        cases.push((
-            format!("tha-train fit tiny_u.csv {memory} {options}"),
-            "tiny_u.csv, column 'u1': its standard",
-        ));
-        cases.push((
-            format!("tha-train fit tiny_y.csv {memory} {options}"),
-            "tiny_y.csv, column 'y1': its standard",
-        ));
-        cases.push((
-            format!("tha-train fit huge.csv {memory} {options}"),
-            "huge.csv, line 3, column 'u1': 1e200",
-        ));
+        for (file, word) in [
+            ("tiny_u.csv", "tiny_u.csv, column 'u1': its standard"),
+            ("tiny_y.csv", "tiny_y.csv, column 'y1': its standard"),
+            ("huge.csv", "huge.csv, line 3, column 'u1': 1e200"),
+        ] {
+            cases.push((format!("tha-train fit {file} {memory} {options}"), word));
+        }
     }
     refused(&bench, &cases);
     // Heads of few inputs are no matter of size.
@@ -252,10 +248,7 @@ fn arrays(bench: &Bench) {
 
 /// CRC-32 (ISO-HDLC) of bytes 0 to 11 and 16 to the end, as FORMAT.md says.
 fn checksum(file: &[u8]) -> u32 {
-    let step = |crc: u32, byte: &u8| {
-        (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg()))
-    };
-    !file[..12].iter().chain(&file[16..]).fold(!0, step)
+    crc::Crc::<u32>::new(&crc::CRC_32_ISO_HDLC).checksum(&[&file[..12], &file[16..]].concat())
 }
 
 #[test]

@@ -61,6 +61,9 @@ const FIT: &str = r#"
 --subsets file:nonsense.json => nonsense.json
 --subsets file:unknown.json => "u9" is not an input
 --subsets file:empty.json => there is no subset
+--subsets file:beyond.json => 3 is not an input
+--subsets file:twice.json => names an input twice
+--subsets file:flat.json => entry 1 is not a list
 --heads 2 --subset-size 1 --budget-flash 1 -q => budget
 --heads 2 --subset-size 1 --budget-macs 0 -q => budget
 --budget-flash 1000 => --budget-flash is for ensembles
@@ -81,6 +84,14 @@ const FIT: &str = r#"
 --basis levels:4 --decay 3 => --decay
 --maps 1 => 2 to 64
 --maps many => many
+--auto --memory 3 => --memory
+--auto --minutes 0 => --minutes
+--auto --minutes nan => --minutes
+--auto --trials 0 => --trials
+--auto --minutes 1 --trials 3 => --trials
+--minutes 1 => --auto
+--single => --auto
+--auto --trials 3 --budget-flash 10 -q => --budget-flash
 --inputs 'nothing*' => nothing*
 --inputs '*' => as input and as output
 --outputs u1 => as input and as output
@@ -90,9 +101,11 @@ const FIT: &str = r#"
 
 /// Whole commands, and what the refusal says.
 const COMMANDS: &str = r#"
-tha-train => no command given
+tha-train => no command given; try tha-train demo, or see tha-train --help
 tha-train paint => paint
-tha-train fit => --out
+tha-train fitt => unrecognized subcommand 'fitt'; a similar subcommand exists: 'fit'; see tha-train --help
+tha-train fit train.csv --out m.tha --memroy 3 => a similar argument exists: '--memory'; see tha-train fit --help
+tha-train fit => not provided: --out <MODEL.tha> <DATA>; usage: tha-train fit
 tha-train fit train.csv => --out
 tha-train fit --out m.tha => DATA
 tha-train fit train.csv --u u.npy --out m.tha => --u
@@ -100,6 +113,7 @@ tha-train fit --y y.npy --out m.tha => --u
 tha-train predict => MODEL
 tha-train predict good.tha --out p.csv => DATA
 tha-train predict good.tha test.csv => --out
+tha-train evaluate => not provided: <MODEL> <DATA>; usage: tha-train evaluate
 tha-train evaluate good.tha => DATA
 tha-train evaluate good.tha test.csv --threads 0 => --threads
 tha-train analyze --full good.tha test.csv => --ensemble
@@ -110,6 +124,27 @@ tha-train inspect good.tha --rate 0 => --rate
 tha-train export good.tha --out code => --to
 tha-train export good.tha --to ada --out code => ada
 tha-train export good.tha --to c => --out
+tha-train export math.tha --to c --out d => math.tha: 'math' is the name of a header file
+tha-train export good.tha --to rust --out d --name fn => --name: 'fn' is a keyword
+tha-train export good.tha --to c --out d --name stdint => such as --name stdint_model
+tha-train quantize good16.tha train.csv --out n.tha => holds 16-bit integers already
+tha-train quantize good.tha train.csv --out n.tha --counts u9=0:1 => 'u9', which the model does not have
+tha-train quantize good.tha train.csv --out n.tha --counts u1=0:-1 => expected INPUT=ZERO:STEP
+tha-train quantize train.csv train.csv --out n.tha => not a .tha model
+tha-train plan train.csv --dir x --auto => --trials: none is out of range; expected a number
+tha-train plan train.csv --dir x --auto --minutes 1 => --minutes: not for a plan
+tha-train plan train.csv --dir x --out m.tha => --out: not for a plan
+tha-train plan train.csv --dir x --heads 2 --checkpoint c => --checkpoint: not for a plan
+tha-train plan train.csv --dir x --memory 0 => --memory: 0 is out of range
+tha-train plan train.csv --dir x --subset-size 2 => --subset-size is for ensembles; add --heads
+tha-train plan nothing.csv --dir x => nothing.csv
+tha-train plan train.csv --dir work --memory 3 --heads 2 => it belongs to a run with --basis lags:5, this one has lags:3
+tha-train plan train.csv --dir work --heads 2 --subset-size 1 --range clamp => a run with --range Pass, this one has Clamp
+tha-train head work 2 => `head`: 2 is out of range; expected 0 to 1
+tha-train head work x => invalid value 'x'
+tha-train head nothing 0 => nothing: no plan: plan.kept cannot be read
+tha-train merge nothing --out m.tha => nothing: no plan
+tha-train merge work --out train.csv => train.csv
 tha-train tune => DATA
 tha-train tune train.csv --minutes 0 => --minutes
 tha-train tune train.csv --minutes nan => --minutes
@@ -120,7 +155,7 @@ tha-train tune train.csv --trials 2 --minutes 1 => --minutes
 tha-train tune train.csv --max-memory 4 => --max-memory
 tha-train completions tcsh5 => tcsh5
 tha-train synth --out x => --kind
-tha-train synth --kind volterra => --out
+tha-train synth --kind volterra => --out <DIR>
 tha-train synth --kind fractal --out x => fractal
 tha-train synth --kind volterra --out x --channels 0 => --channels
 tha-train synth --kind volterra --out x --outputs 1000000000 => --outputs
@@ -148,6 +183,8 @@ tha-firmware-sim faults good.tha test.csv --seed x => --seed
 tha-firmware-sim watch good.tha test.csv --plain --speed 0 => --speed
 tha-firmware-sim watch good.tha test.csv --plain --speed nan => --speed
 tha-firmware-sim soak good.tha --samples x => --samples
+tha-firmware-sim soak good.tha --samples 0 => --samples: 0 never filled the memory of 2
+tha-firmware-sim soak good.tha --samples 1 => --samples: 1 never filled the memory of 2
 tha-firmware-sim boards --nonsense => --nonsense
 "#;
 
@@ -183,9 +220,18 @@ tha-train demo --out good.tha/demo => good.tha/demo: cannot be written
 #[test]
 fn options() {
     let bench = bench();
-    for (name, text) in [("nonsense.json", "{"), ("unknown.json", "[[\"u9\"]]"), ("empty.json", "[]")] {
+    for (name, text) in [
+        ("nonsense.json", "{"),
+        ("unknown.json", "[[\"u9\"]]"),
+        ("empty.json", "[]"),
+        ("beyond.json", "[[3]]"),
+        ("twice.json", "[[0, 0]]"),
+        ("flat.json", "[0]"),
+    ] {
         std::fs::write(bench.path(name), text).unwrap();
     }
+    bench.ok("cp good.tha math.tha && tha-train quantize good.tha train.csv --out good16.tha -q");
+    bench.ok("tha-train plan train.csv --dir work --heads 2 --subset-size 1 -q");
     let fit = |(option, word)| (format!("tha-train fit train.csv --out m.tha {option}"), word);
     let mut cases: Vec<(String, &str)> = table(FIT).map(fit).collect();
     cases.extend(table(COMMANDS).map(|(line, word)| (line.to_owned(), word)));

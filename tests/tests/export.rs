@@ -7,12 +7,10 @@ mod models;
 #[allow(dead_code, reason = "a firmware uses its part")]
 mod engine;
 
-use bits::{MAIN_C, fed, stream};
+use bits::{MAIN_C, compile, gives, stream, written};
 use models::files;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use std::path::Path;
-use std::process::Command;
 use tha_core::build::ModelSpec;
 use tha_core::push;
 use tha_train::export;
@@ -33,45 +31,15 @@ fn samples(spec: &ModelSpec, random: &mut ChaCha8Rng) -> Vec<Vec<f32>> {
     (0..SAMPLES).map(|_| spec.inputs.iter().map(|c| value(random, c.low, c.high)).collect()).collect()
 }
 
-const STRICT: [&str; 6] = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-ffp-contract=off"];
-
-/// Whether the compiler took the files; a note and true when it is not installed.
-fn compile(compiler: &str, arguments: &[&str], folder: &Path) -> bool {
-    match Command::new(compiler).args(STRICT).args(arguments).current_dir(folder).output() {
-        Ok(output) => {
-            assert!(output.status.success(), "{compiler}: {}", String::from_utf8_lossy(&output.stderr));
-            true
-        }
-        Err(_) => {
-            println!("note: {compiler} is not installed; skipped");
-            false
-        }
-    }
-}
-
-fn write_c(folder: &Path, spec: &ModelSpec) {
-    for file in export::c("model", &Model::new(spec.clone())) {
-        std::fs::write(folder.join(&file.name), &file.text).unwrap();
-    }
-    std::fs::write(folder.join("main.c"), MAIN_C).unwrap();
-}
-
 #[test]
 fn c_gives_the_bits_of_tha_core() {
     for (k, (spec, bytes)) in files().into_iter().enumerate() {
-        let folder = tempfile::tempdir().unwrap();
-        write_c(folder.path(), &spec);
+        let folder = written(&Model::new(spec.clone()), MAIN_C);
         let samples = samples(&spec, &mut ChaCha8Rng::seed_from_u64(k as u64));
+        let expected = stream(&bytes, &samples);
         for level in ["-O0", "-O3"] {
-            if !compile("gcc", &[level, "model.c", "main.c", "-o", "main"], folder.path()) {
-                return;
-            }
-            let found = fed(&folder.path().join("main"), &samples);
-            let expected = stream(&bytes, &samples);
-            assert_eq!(found.lines().count(), SAMPLES);
-            for (t, (found, expected)) in found.lines().zip(expected.lines()).enumerate() {
-                assert_eq!(found, expected, "model {k}, {level}, sample {t}");
-            }
+            println!("model {k}");
+            gives(&[level], folder.path(), &samples, &expected);
         }
     }
 }
@@ -79,8 +47,7 @@ fn c_gives_the_bits_of_tha_core() {
 #[test]
 fn c_compiles_for_cortex_m() {
     for (spec, _) in files() {
-        let folder = tempfile::tempdir().unwrap();
-        write_c(folder.path(), &spec);
+        let folder = written(&Model::new(spec), MAIN_C);
         for cpu in [&["-mcpu=cortex-m4", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"][..], &["-mcpu=cortex-m0"]] {
             // Freestanding: not even the C library is there.
             let arguments = [cpu, &["-mthumb", "-ffreestanding", "-O2", "-c", "model.c"]].concat();

@@ -7,16 +7,14 @@ mod models;
 #[allow(dead_code, reason = "a firmware uses its part")]
 mod engine16;
 
-use bits::fed;
+use bits::{compile, gives, written};
 use models::files;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use std::fmt::Write as _;
-use std::path::Path;
-use std::process::Command;
-use tha_core::build::{Core, Head, ModelSpec, Signal};
+use tha_core::build::{AlignedBytes, Core, Head, ModelSpec, Signal, Units};
 use tha_core::integer::{Model, Output, State, Step, push, push_counts};
-use tha_core::{Aligned, NonFinitePolicy, RangePolicy};
+use tha_core::{NonFinitePolicy, RangePolicy};
 use tha_train::data::Dataset;
 use tha_train::{QuantizeParams, export, quantize};
 
@@ -178,17 +176,6 @@ int main(void)
 }
 "#;
 
-/// Whether the compiler took the files without a warning; a note and false when it is not installed.
-fn compile(compiler: &str, arguments: &[&str], folder: &Path) -> bool {
-    let strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic"];
-    let Ok(output) = Command::new(compiler).args(strict).args(arguments).current_dir(folder).output() else {
-        println!("note: {compiler} is not installed; skipped");
-        return false;
-    };
-    assert!(output.status.success(), "{compiler}: {}", String::from_utf8_lossy(&output.stderr));
-    true
-}
-
 /// What C leaves undefined ends the program: overflows, shifts, conversions, and places outside of the tables.
 const SANITIZED: [&str; 3] =
     ["-O1", "-fsanitize=undefined,float-cast-overflow,address", "-fno-sanitize-recover=all"];
@@ -197,24 +184,15 @@ const SANITIZED: [&str; 3] =
 fn c_gives_the_bits_of_tha_core() {
     let mut seen = 0;
     for (k, model) in integers().iter().enumerate() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = written(model, MAIN_C);
         let file = model.integers().expect("of integers");
-        for file in export::c("model", model) {
-            std::fs::write(folder.path().join(&file.name), &file.text).unwrap();
-        }
-        std::fs::write(folder.path().join("main.c"), MAIN_C).unwrap();
         let samples = samples(model.spec(), &mut ChaCha8Rng::seed_from_u64(k as u64));
         let (expected, own) = stream(&file.model(), &samples);
         seen |= own;
         for options in [&SANITIZED[..], &["-O3"]] {
-            let arguments = [options, &["model.c", "main.c", "-o", "main"]].concat();
-            if !compile("cc", &arguments, folder.path()) {
+            println!("model {k}");
+            if !gives(options, folder.path(), &samples, &expected) {
                 return;
-            }
-            let found = fed(&folder.path().join("main"), &samples);
-            assert_eq!(found.lines().count(), SAMPLES);
-            for (t, (found, expected)) in found.lines().zip(expected.lines()).enumerate() {
-                assert_eq!(found, expected, "model {k}, {options:?}, sample {t}");
             }
         }
         // Without registers for floats a compiler refuses them.
@@ -231,9 +209,16 @@ fn c_gives_the_bits_of_tha_core() {
 /// `generated/engine16.rs` is what the export writes: it is compiled into this test. THA_BLESS=1 writes it anew.
 #[test]
 fn rust_compiles_and_takes_counts() {
-    let bytes = Aligned(*include_bytes!("../../tha-core/tests/golden/format4.tha"));
-    let spec = ModelSpec::from_integers(&bytes.0).unwrap();
-    let written = export::rust("engine16", &spec, &bytes.0).text;
+    let units = Units {
+        bits: 13,
+        counts: vec![(0.0, 16000.0); 2],
+        inputs: vec![1000.0; 2],
+        heads: vec![vec![vec![100.0; 2], vec![1000.0; 3]]],
+        ..Units::default()
+    };
+    let bytes = AlignedBytes::new(&files()[1].0.to_integers(&units).unwrap().0);
+    let spec = ModelSpec::from_integers(&bytes).unwrap();
+    let written = export::rust("engine16", &spec, &bytes).text;
     if std::env::var_os("THA_BLESS").is_some() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/generated/engine16.rs");
         std::fs::write(path, &written).unwrap();
@@ -241,7 +226,7 @@ fn rust_compiles_and_takes_counts() {
     }
     assert!(written == include_str!("generated/engine16.rs"), "run with THA_BLESS=1 if the change is meant");
 
-    let (model, expected) = (engine16::model().unwrap(), Model::parse(&bytes.0).unwrap());
+    let (model, expected) = (engine16::model().unwrap(), Model::parse(&bytes).unwrap());
     let mut state = engine16::ModelState::new(&model).unwrap();
     let mut other = State::<16, 512, 512>::new(&expected).unwrap();
     let mut random = ChaCha8Rng::seed_from_u64(1);

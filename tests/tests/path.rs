@@ -16,11 +16,9 @@ fn filters_and_maps_from_data_to_the_stream() {
     let bench = Bench::new(env!("CARGO_BIN_EXE_tests-train"), env!("CARGO_BIN_EXE_tests-simulate"));
     bench.ok("tha-train synth --kind array --channels 4 --outputs 2 --memory 6 --samples 900 --test-samples 400 --out d -q");
     let nrmse = |options: &str, name: &str| {
-        let shape = "--degree 2 --max-rank 2 --restarts 1 -q --json --force";
-        let fitted = bench.ok(&format!("tha-train fit d/train.csv --out {name} {options} {shape}"));
-        let fitted: serde_json::Value = serde_json::from_str(&fitted).unwrap();
-        let said = bench.ok(&format!("tha-train evaluate {name} d/test.csv --json"));
-        (value(&serde_json::from_str::<serde_json::Value>(&said).unwrap()["nrmse"]), fitted)
+        let shape = "--degree 2 --max-rank 2 --restarts 1 -q --force";
+        let fitted = bench.json(&format!("tha-train fit d/train.csv --out {name} {options} {shape}"));
+        (value(&bench.json(&format!("tha-train evaluate {name} d/test.csv"))["nrmse"]), fitted)
     };
     let (now, _) = nrmse("--memory 1", "now.tha");
     for (basis, maps, range) in
@@ -36,12 +34,11 @@ fn filters_and_maps_from_data_to_the_stream() {
         assert!(shown.contains("settled from sample"), "{shown}");
         let (heads, _) = nrmse(&format!("{stage} --heads 3 --subset-size 2"), "heads.tha");
         assert!(heads < 1.0, "{basis}: {heads}");
-        let analysis = bench.ok("tha-train analyze --full full.tha --ensemble heads.tha d/test.csv --json");
-        let analysis: serde_json::Value = serde_json::from_str(&analysis).unwrap();
+        let analysis = bench.json("tha-train analyze --full full.tha --ensemble heads.tha d/test.csv");
         assert!(value(&analysis["identity_gap"]) < 1e-9, "{basis}: {analysis}");
         for model in ["full.tha", "heads.tha"] {
-            let replay = bench.ok(&format!("tha-firmware-sim run {model} d/test.csv --json"));
-            assert!(replay.contains("\"bit_exact\":true") && replay.contains("\"ok\":true"), "{replay}");
+            let replay = bench.json(&format!("tha-firmware-sim run {model} d/test.csv"));
+            assert!(replay["bit_exact"] == true && replay["ok"] == true, "{replay}");
         }
     }
     let refused = bench.run("tha-train analyze --full now.tha --ensemble heads.tha d/test.csv");
@@ -120,14 +117,13 @@ fn units_do_not_matter() {
             std::fs::write(bench.path(&format!("unit_{file}")), format!("{head}\n{rows}")).unwrap();
         }
         bench.ok("tha-train fit unit_train.csv --memory 2 --degree 2 --out m.tha --report r.html -q");
-        let json = |line: &str| serde_json::from_str::<serde_json::Value>(&bench.ok(line)).unwrap();
-        let nrmse = value(&json("tha-train evaluate m.tha unit_test.csv --json -q")["nrmse"]);
+        let nrmse = value(&bench.json("tha-train evaluate m.tha unit_test.csv -q")["nrmse"]);
         assert!(nrmse < 0.03, "{unit}: {nrmse}");
         bench.ok("tha-train predict m.tha unit_test.csv --out p.csv -q");
         let prediction = std::fs::read_to_string(bench.path("p.csv")).unwrap();
         let largest = prediction.lines().filter_map(|line| line.parse::<f64>().ok()).fold(0.0, f64::max);
         assert!((0.5..50.0).contains(&(largest / unit)), "{unit}: {largest}");
-        let run = json("tha-firmware-sim run m.tha unit_test.csv --target host --json");
+        let run = bench.json("tha-firmware-sim run m.tha unit_test.csv --target host");
         assert_eq!(run["ok"], true, "{unit}: {run}");
         assert!(value(&run["max_abs_error"]) < 1e-5 * unit, "{unit}: {run}");
         let watched = bench.ok("tha-firmware-sim watch m.tha unit_test.csv --plain");

@@ -28,14 +28,9 @@ fn recording(spec: &ModelSpec, random: &mut ChaCha8Rng) -> Dataset {
         let mut value = || f64::from(low) + f64::from(high - low) * random.random_range(-0.05..1.05);
         (0..end).map(|_| value()).collect()
     };
-    Dataset {
-        origin: "random".into(),
-        inputs: spec.inputs.iter().map(|input| input.name.clone()).collect(),
-        outputs: Vec::new(),
-        u: spec.inputs.iter().map(|input| column(input.low, input.high)).collect(),
-        y: Vec::new(),
-        records,
-    }
+    let inputs = spec.inputs.iter().map(|input| input.name.clone()).collect();
+    let u = spec.inputs.iter().map(|input| column(input.low, input.high)).collect();
+    Dataset { inputs, records, ..Dataset::new("random", u, Vec::new()) }
 }
 
 #[test]

@@ -3,12 +3,12 @@
 
 mod common;
 
-use common::{Dimensions, Room, flash, random_spec, units};
+use common::{Dimensions, Room, loaded, random_spec, units};
 use proptest::prelude::*;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use tha_core::build::Head;
-use tha_core::{Model, push};
+use tha_core::push;
 
 /// B(j, i_1, ..., i_d) of a head, flattened with i_d fastest.
 fn dense(head: &Head) -> Vec<Vec<f64>> {
@@ -53,8 +53,7 @@ proptest! {
         // Q = q^d stays below 10^5.
         prop_assume!((inputs * memory + 1).pow(degree as u32) <= 100_000);
         let spec = random_spec(seed, Dimensions { inputs, outputs, memory, degree, heads, max_rank });
-        let bytes = flash(&spec);
-        let model = Model::parse(bytes.bytes()).unwrap();
+        let model = loaded(&spec);
         let mut state = Room::new(&model).unwrap();
         let mut random = ChaCha8Rng::seed_from_u64(seed ^ 1);
         let window: Vec<Vec<f32>> = (0..memory).map(|_| units(&mut random, inputs)).collect();

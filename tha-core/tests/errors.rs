@@ -2,13 +2,13 @@
 
 mod common;
 
-use common::{Dimensions, Flash, crc32, patched, random_spec};
-use tha_core::build::{BuildError, Core, Interval, ModelSpec};
+use common::{Dimensions, crc32, patched, random_spec};
+use tha_core::build::{AlignedBytes, BuildError, Core, Interval, ModelSpec};
 use tha_core::format::{FORMAT, HEADER_LEN};
 use tha_core::{Model, ParseError, RangePolicy};
 
 fn parse(bytes: &[u8]) -> Result<(), ParseError> {
-    Model::parse(Flash::new(bytes).bytes()).map(|_| ())
+    Model::parse(&AlignedBytes::new(bytes)).map(|_| ())
 }
 
 /// p = 2, l = 1, M = 2, d = 2, one head on both inputs with ranks 1, 3, 1.
@@ -123,8 +123,8 @@ fn every_flipped_bit_is_noticed() {
 fn alignment_is_asked_for() {
     let good = good();
     for shift in 1..4 {
-        let shifted = Flash::new(&[&vec![0; shift][..], &good].concat());
-        let error = Model::parse(&shifted.bytes()[shift..]).unwrap_err();
+        let shifted = AlignedBytes::new(&[&vec![0; shift][..], &good].concat());
+        let error = Model::parse(&shifted[shift..]).unwrap_err();
         assert_eq!(error, ParseError::Unaligned);
         assert!(error.to_string().contains("include_model!"));
     }

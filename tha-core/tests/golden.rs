@@ -4,8 +4,10 @@
 mod common;
 
 use common::staged::staged;
-use common::{Flash, Room, crc32};
-use tha_core::build::{Core, Head, InputChannel, Interval, ModelSpec, OutputChannel, Provenance};
+use common::{Room, crc32};
+use tha_core::build::{
+    AlignedBytes, Core, Head, InputChannel, Interval, ModelSpec, OutputChannel, Provenance,
+};
 use tha_core::{Model, NonFinitePolicy, RangePolicy, push};
 
 /// Two inputs, one output, M = 2, d = 2, one head on the second input with ranks 1, 2, 1.
@@ -99,8 +101,8 @@ fn the_small_file_is_what_the_specification_says() {
 
 #[test]
 fn the_small_file_computes_what_the_algebra_says() {
-    let flash = Flash::new(&small_bytes());
-    let model = Model::parse(flash.bytes()).unwrap();
+    let flash = AlignedBytes::new(&small_bytes());
+    let model = Model::parse(&flash).unwrap();
     let mut state = Room::new(&model).unwrap();
     push(&model, &mut state, &[0.0, 1.5]);
     let output = push(&model, &mut state, &[0.0, 5.0]).output().unwrap();
@@ -113,8 +115,8 @@ fn the_small_file_computes_what_the_algebra_says() {
 
 #[test]
 fn names_and_provenance_are_borrowed_from_the_file() {
-    let flash = Flash::new(&small_bytes());
-    let model = Model::parse(flash.bytes()).unwrap();
+    let flash = AlignedBytes::new(&small_bytes());
+    let model = Model::parse(&flash).unwrap();
     assert_eq!(model.input_names().collect::<Vec<_>>(), ["a", "b"]);
     assert_eq!(model.output_names().collect::<Vec<_>>(), ["y"]);
     let provenance = model.provenance();
@@ -134,8 +136,8 @@ fn names_and_provenance_are_borrowed_from_the_file() {
 #[test]
 fn a_file_of_the_first_release_still_reads() {
     let bytes = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/format1.tha")).unwrap();
-    let flash = Flash::new(&bytes);
-    let model = Model::parse(flash.bytes()).unwrap();
+    let flash = AlignedBytes::new(&bytes);
+    let model = Model::parse(&flash).unwrap();
     assert_eq!(model.checksum(), FORMAT1.0);
     let mut state = Room::new(&model).unwrap();
     let mut last = Vec::new();
@@ -214,8 +216,8 @@ fn the_small_file_in_format_3() {
         bytes
     );
 
-    let flash = Flash::new(&bytes);
-    let model = Model::parse(flash.bytes()).unwrap();
+    let flash = AlignedBytes::new(&bytes);
+    let model = Model::parse(&flash).unwrap();
     assert_eq!((model.coverage(), model.half_widths()), (0.9, &[4.5][..]));
     let mut state = Room::new(&model).unwrap();
     push(&model, &mut state, &[0.0, 1.5]);
@@ -234,8 +236,8 @@ fn a_file_with_filters_and_maps_still_reads() {
     }
     let bytes = std::fs::read(path).unwrap();
     assert_eq!(ModelSpec::from_bytes(&bytes).unwrap().to_bytes().unwrap(), bytes);
-    let flash = Flash::new(&bytes);
-    let model = Model::parse(flash.bytes()).unwrap();
+    let flash = AlignedBytes::new(&bytes);
+    let model = Model::parse(&flash).unwrap();
     let mut state = Room::new(&model).unwrap();
     let mut last = Vec::new();
     for t in 0..100u8 {

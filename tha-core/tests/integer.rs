@@ -3,11 +3,13 @@
 
 mod common;
 
-use common::{Dimensions, Flash, patched, random_spec};
+use common::{Dimensions, patched, random_spec};
 use proptest::prelude::*;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use tha_core::build::{Core, Feature, Filter, Head, ModelSpec, Section, Signal, Source, Stage, Units};
+use tha_core::build::{
+    AlignedBytes, Core, Feature, Filter, Head, ModelSpec, Section, Signal, Source, Stage, Units,
+};
 use tha_core::integer::{Model, State, Step, push, push_counts};
 use tha_core::{NonFinitePolicy, ParseError, PushError, RangePolicy, Swap, SwapError};
 
@@ -50,8 +52,8 @@ fn units(spec: &ModelSpec, bits: u32) -> Units {
     }
 }
 
-fn file(spec: &ModelSpec, bits: u32) -> Flash {
-    Flash::new(&spec.to_integers(&units(spec, bits)).expect("the test's model is valid").0)
+fn file(spec: &ModelSpec, bits: u32) -> AlignedBytes {
+    AlignedBytes::new(&spec.to_integers(&units(spec, bits)).expect("the test's model is valid").0)
 }
 
 /// With filters and maps; integers have no differences of what resonators give in units of their own.
@@ -80,7 +82,7 @@ proptest! {
     fn no_sum_overflows_for_any_input(seed in any::<u64>(), filters in any::<bool>(), bits in 8u32..=14) {
         let spec = if filters { staged(seed, 2, 2, 2) } else { lags(seed) };
         let bytes = file(&spec, bits);
-        let model = Model::parse(bytes.bytes()).unwrap();
+        let model = Model::parse(&bytes).unwrap();
         let mut state = Room::new(&model).unwrap();
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let p = spec.inputs.len();
@@ -118,11 +120,11 @@ proptest! {
         // Of random maps some are steeper than 16 bits can follow: what filters and maps lose is tested with models of data.
         let spec = lags(seed);
         let bytes = file(&spec, 13);
-        let model = Model::parse(bytes.bytes()).unwrap();
-        let meaning = ModelSpec::from_integers(bytes.bytes()).unwrap();
+        let model = Model::parse(&bytes).unwrap();
+        let meaning = ModelSpec::from_integers(&bytes).unwrap();
         prop_assert_eq!((meaning.settled(), meaning.felt(), meaning.range), (spec.settled(), spec.felt(), spec.range));
         let words = common::flash(&meaning);
-        let float = tha_core::Model::parse(words.bytes()).unwrap();
+        let float = tha_core::Model::parse(&words).unwrap();
         let (mut state, mut other) = (Room::new(&model).unwrap(), common::Room::new(&float).unwrap());
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         for _ in 0..spec.settled() + 40 {
@@ -146,15 +148,15 @@ proptest! {
 fn what_could_overflow_by_one_is_refused() {
     let spec = lags(3);
     let bytes = file(&spec, 12);
-    let model = Model::parse(bytes.bytes()).unwrap();
+    let model = Model::parse(&bytes).unwrap();
     let head = model.heads().next().unwrap();
     let (constant, own) = head.sum(head.shifts.len() - 1, 0, 0).unwrap();
     let size: u32 = own.map(|w| u32::from(w.unsigned_abs())).sum::<u32>() << 12;
-    let at = head.constants.as_ptr() as usize - bytes.bytes().as_ptr() as usize;
-    assert_eq!(bytes.bytes()[at..at + 4], constant.to_le_bytes());
+    let at = head.constants.as_ptr() as usize - bytes.as_ptr() as usize;
+    assert_eq!(bytes[at..at + 4], constant.to_le_bytes());
     let with = |constant: i32| {
-        let patched = patched(bytes.bytes(), |b| b[at..at + 4].copy_from_slice(&constant.to_le_bytes()));
-        Model::parse(Flash::new(&patched).bytes()).err()
+        let patched = patched(&bytes, |b| b[at..at + 4].copy_from_slice(&constant.to_le_bytes()));
+        Model::parse(&AlignedBytes::new(&patched)).err()
     };
     let most = (i32::MAX as u32 - size) as i32;
     assert_eq!(with(most), None);
@@ -166,17 +168,17 @@ fn what_could_overflow_by_one_is_refused() {
 #[test]
 fn weights_of_the_heads_that_could_overflow_together_are_refused() {
     let bytes = file(&lags(3), 12);
-    let model = Model::parse(bytes.bytes()).unwrap();
-    let base = bytes.bytes().as_ptr() as usize;
+    let model = Model::parse(&bytes).unwrap();
+    let base = bytes.as_ptr() as usize;
     let heads: Vec<usize> = model.heads().map(|head| head.weights.as_ptr() as usize - base).collect();
     // Two heads: 2^16 weights of 2^15 make 2^31.
     let with = |weights: [i16; 2]| {
-        let patched = patched(bytes.bytes(), |bytes| {
+        let patched = patched(&bytes, |bytes| {
             for (at, weight) in heads.iter().zip(weights) {
                 bytes[*at..*at + 2].copy_from_slice(&weight.to_le_bytes());
             }
         });
-        Model::parse(Flash::new(&patched).bytes()).err()
+        Model::parse(&AlignedBytes::new(&patched)).err()
     };
     assert_eq!(with([i16::MAX, i16::MIN]), None);
     assert_eq!(with([i16::MIN, i16::MIN]), Some(ParseError::Overflow { head: 2, sum: 0 }));
@@ -186,8 +188,8 @@ fn weights_of_the_heads_that_could_overflow_together_are_refused() {
 fn readers_refuse_the_other_kind_of_numbers() {
     let spec = lags(1);
     let (integers, floats) = (file(&spec, 14), common::flash(&spec));
-    assert_eq!(tha_core::Model::parse(integers.bytes()).err(), Some(ParseError::Numbers { found: 1 }));
-    assert_eq!(Model::parse(floats.bytes()).err(), Some(ParseError::Numbers { found: 0 }));
+    assert_eq!(tha_core::Model::parse(&integers).err(), Some(ParseError::Numbers { found: 1 }));
+    assert_eq!(Model::parse(&floats).err(), Some(ParseError::Numbers { found: 0 }));
 }
 
 /// An average with the time constant T as the only feature, in front of y = x.
@@ -216,7 +218,7 @@ fn an_average_has_no_dead_zone() {
     for constant in [1.0, 30.0, 1024.0] {
         let spec = average(constant);
         let bytes = file(&spec, 14);
-        let model = Model::parse(bytes.bytes()).unwrap();
+        let model = Model::parse(&bytes).unwrap();
         let mut state = State::<1, 16, 16>::new(&model).unwrap();
         for (from, to) in [(12000, -3), (-12000, 4000), (0, 1)] {
             let mut said = Vec::new();
@@ -246,7 +248,7 @@ fn an_average_has_no_dead_zone() {
 fn bad_samples_are_held_or_refused_and_flagged() {
     let mut spec = lags(5);
     let bytes = file(&spec, 14);
-    let model = Model::parse(bytes.bytes()).unwrap();
+    let model = Model::parse(&bytes).unwrap();
     let (mut held, mut clean) = (Room::new(&model).unwrap(), Room::new(&model).unwrap());
     for _ in 0..4 {
         push(&model, &mut held, &[0.1, 0.2, 0.3]);
@@ -272,7 +274,7 @@ fn bad_samples_are_held_or_refused_and_flagged() {
 
     spec.non_finite = NonFinitePolicy::Refuse;
     let bytes = file(&spec, 14);
-    let model = Model::parse(bytes.bytes()).unwrap();
+    let model = Model::parse(&bytes).unwrap();
     let mut state = Room::new(&model).unwrap();
     let refused = push(&model, &mut state, &[0.0, f32::NAN, 0.0]);
     assert_eq!(refused, Step::Refused(PushError::NonFinite { channel: 1 }));
@@ -287,7 +289,7 @@ fn a_swap_goes_on_where_the_counts_mean_the_same() {
             *weight *= 0.9;
         }
         let files = [file(&spec, 13), file(&next, 12)];
-        let models: Vec<Model<'_>> = files.iter().map(|file| Model::parse(file.bytes()).unwrap()).collect();
+        let models: Vec<Model<'_>> = files.iter().map(|file| Model::parse(file).unwrap()).collect();
         let (mut state, mut always) = (Room::new(&models[0]).unwrap(), Room::new(&models[1]).unwrap());
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let mut sample =
@@ -304,8 +306,8 @@ fn a_swap_goes_on_where_the_counts_mean_the_same() {
         }
         let mut units = units(&spec, 13);
         units.counts[0].1 = 8000.0;
-        let other = Flash::new(&spec.to_integers(&units).unwrap().0);
-        assert_eq!(state.swap(&Model::parse(other.bytes()).unwrap()), Ok(Swap::Restarted));
+        let other = AlignedBytes::new(&spec.to_integers(&units).unwrap().0);
+        assert_eq!(state.swap(&Model::parse(&other).unwrap()), Ok(Swap::Restarted));
         assert!(state.warming() > 0);
         let mut longer = lags(9);
         longer.outputs.truncate(1);
@@ -318,7 +320,7 @@ fn a_swap_goes_on_where_the_counts_mean_the_same() {
         }
         if seed % 2 == 0 {
             let longer = file(&longer, 13);
-            let refused = state.swap(&Model::parse(longer.bytes()).unwrap());
+            let refused = state.swap(&Model::parse(&longer).unwrap());
             assert!(matches!(refused, Err(SwapError::Shape { what: "outputs", .. })));
         }
     }
@@ -328,14 +330,14 @@ fn a_swap_goes_on_where_the_counts_mean_the_same() {
 fn truncations_and_flipped_bits_never_panic() {
     let bytes = file(&staged(2, 2, 2, 2), 13);
     let mut random = ChaCha8Rng::seed_from_u64(0);
-    for cut in 0..bytes.bytes().len() {
-        assert!(Model::parse(Flash::new(&bytes.bytes()[..cut]).bytes()).is_err());
+    for cut in 0..bytes.len() {
+        assert!(Model::parse(&AlignedBytes::new(&bytes[..cut])).is_err());
     }
     let mut taken = 0;
     for _ in 0..5_000 {
-        let (at, bit) = (random.random_range(16..bytes.bytes().len()), random.random_range(0..8));
-        let flipped = Flash::new(&patched(bytes.bytes(), |bytes| bytes[at] ^= 1 << bit));
-        let Ok(model) = Model::parse(flipped.bytes()) else { continue };
+        let (at, bit) = (random.random_range(16..bytes.len()), random.random_range(0..8));
+        let flipped = AlignedBytes::new(&patched(&bytes, |bytes| bytes[at] ^= 1 << bit));
+        let Ok(model) = Model::parse(&flipped) else { continue };
         let Ok(mut state) = Room::new(&model) else { continue };
         for _ in 0..model.settled().min(500) + 2 {
             taken += usize::from(push_counts(&model, &mut state, &[i16::MAX, i16::MIN]).output().is_some());
@@ -349,7 +351,7 @@ fn truncations_and_flipped_bits_never_panic() {
 fn the_meaning_of_a_file_has_the_same_stage() {
     for seed in 0..20 {
         let spec = staged(seed, 2, 2, 2);
-        let meaning = ModelSpec::from_integers(file(&spec, 13).bytes()).unwrap();
+        let meaning = ModelSpec::from_integers(&file(&spec, 13)).unwrap();
         let (a, b) = (&meaning.stage, &spec.stage);
         assert_eq!(
             (meaning.settled(), meaning.felt(), meaning.range),
@@ -386,9 +388,9 @@ fn a_file_of_integers_still_reads() {
     if std::env::var_os("THA_BLESS").is_some() {
         std::fs::write(path, &written).unwrap();
     }
-    let flash = Flash::new(&std::fs::read(path).unwrap());
-    assert_eq!(flash.bytes(), written);
-    let model = Model::parse(flash.bytes()).unwrap();
+    let flash = AlignedBytes::new(&std::fs::read(path).unwrap());
+    assert_eq!(*flash, written[..]);
+    let model = Model::parse(&flash).unwrap();
     let mut state = Room::new(&model).unwrap();
     let mut last = Vec::new();
     for t in 0..100i16 {

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Dimensions, Flash, Room, flash, random_spec};
+use common::{Dimensions, Room, loaded, random_spec};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use tha_core::build::{Core, Head, Interval};
@@ -13,7 +13,7 @@ use tha_core::{Model, Step, push};
 const SIZE: Dimensions = Dimensions { inputs: 1, outputs: 1, memory: 1, degree: 1, heads: 2, max_rank: 1 };
 
 /// y = sum of w_k slope_k u, in physical units.
-fn slopes(slopes: &[(f32, f32)], residual: f32) -> Flash {
+fn slopes(slopes: &[(f32, f32)], residual: f32) -> Model<'static> {
     let mut spec = random_spec(1, SIZE);
     spec.inputs[0].offset = 0.0;
     spec.inputs[0].gain = 1.0;
@@ -24,7 +24,7 @@ fn slopes(slopes: &[(f32, f32)], residual: f32) -> Flash {
         .iter()
         .map(|&(weight, slope)| Head::from_cores(vec![0], weight, vec![Core::new(1, 2, 1, vec![0.0, slope])]))
         .collect();
-    flash(&spec)
+    loaded(&spec)
 }
 
 /// Roughly normal with mean 0 and variance 1.
@@ -34,8 +34,7 @@ fn noise(random: &mut ChaCha8Rng) -> f32 {
 
 #[test]
 fn rmse_and_nrmse_are_those_of_the_last_window() {
-    let bytes = slopes(&[(1.0, 1.0)], 0.0);
-    let model = Model::parse(bytes.bytes()).unwrap();
+    let model = slopes(&[(1.0, 1.0)], 0.0);
     let options = MonitorOptions { window: 500, ..MonitorOptions::default() };
     let mut monitor = Monitor::<1>::new(&model, options).unwrap();
     let mut random = ChaCha8Rng::seed_from_u64(2);
@@ -56,8 +55,7 @@ fn the_figures_do_not_depend_on_the_unit() {
     for unit in [1e-30_f32, 1.0, 1e30] {
         let mut spec = random_spec(1, SIZE);
         (spec.outputs[0].scale, spec.outputs[0].residual) = (unit, 0.1 * unit);
-        let bytes = flash(&spec);
-        let model = Model::parse(bytes.bytes()).unwrap();
+        let model = loaded(&spec);
         let mut monitor = Monitor::<1>::new(&model, MonitorOptions::default()).unwrap();
         let mut random = ChaCha8Rng::seed_from_u64(2);
         for _ in 0..2000 {
@@ -73,8 +71,7 @@ fn the_figures_do_not_depend_on_the_unit() {
 #[test]
 fn the_alarm_is_quiet_without_drift_and_quick_with_it() {
     for residual in [0.1, 0.0] {
-        let bytes = slopes(&[(1.0, 1.0)], residual);
-        let model = Model::parse(bytes.bytes()).unwrap();
+        let model = slopes(&[(1.0, 1.0)], residual);
         let mut monitor = Monitor::<1>::new(&model, MonitorOptions::default()).unwrap();
         let mut random = ChaCha8Rng::seed_from_u64(3);
         for t in 0..100_000 {
@@ -99,8 +96,7 @@ fn intervals_follow_drift() {
         let mut spec = random_spec(1, SIZE);
         spec.interval = Interval::from_residuals(coverage, [held_out]);
         let stored = spec.interval.as_ref().unwrap().half_widths()[0];
-        let bytes = flash(&spec);
-        let model = Model::parse(bytes.bytes()).unwrap();
+        let model = loaded(&spec);
         let mut monitor = Monitor::<1>::new(&model, MonitorOptions::default()).unwrap();
         assert!((monitor.half_width(0).unwrap() - stored).abs() < 1e-6);
         let parts: [fn(f32) -> f32; 4] =
@@ -134,13 +130,11 @@ fn intervals_follow_drift() {
 #[test]
 fn intervals_survive_what_is_no_width() {
     let mut spec = random_spec(1, SIZE);
-    let bytes = flash(&spec);
-    let model = Model::parse(bytes.bytes()).unwrap();
+    let model = loaded(&spec);
     let monitor = Monitor::<1>::new(&model, MonitorOptions::default()).unwrap();
     assert_eq!((monitor.half_width(0), model.coverage()), (None, 0.0), "the model has none");
     spec.interval = Interval::from_residuals(0.9, [[0.0; 20]]);
-    let bytes = flash(&spec);
-    let model = Model::parse(bytes.bytes()).unwrap();
+    let model = loaded(&spec);
     let mut monitor = Monitor::<1>::new(&model, MonitorOptions::default()).unwrap();
     monitor.update(&[0.0], &[0.0]);
     monitor.update(&[0.0], &[f32::NAN]);
@@ -155,8 +149,7 @@ fn intervals_survive_what_is_no_width() {
 
 #[test]
 fn the_monitor_survives_what_is_not_a_number() {
-    let bytes = slopes(&[(1.0, 1.0)], 0.1);
-    let model = Model::parse(bytes.bytes()).unwrap();
+    let model = slopes(&[(1.0, 1.0)], 0.1);
     let mut monitor = Monitor::<1>::new(&model, MonitorOptions::default()).unwrap();
     for (yhat, y) in [(f32::NAN, 0.0), (0.0, f32::INFINITY), (f32::MAX, f32::MIN), (0.0, 0.1)] {
         monitor.update(&[yhat], &[y]);
@@ -166,8 +159,7 @@ fn the_monitor_survives_what_is_not_a_number() {
 
 #[test]
 fn weights_move_to_the_head_that_is_right_and_stay_on_the_simplex() {
-    let bytes = slopes(&[(0.5, 1.0), (0.25, -1.0), (0.25, 3.0)], 0.0);
-    let model = Model::parse(bytes.bytes()).unwrap();
+    let model = slopes(&[(0.5, 1.0), (0.25, -1.0), (0.25, 3.0)], 0.0);
     let mut state = Room::new(&model).unwrap();
     let options = ReweightOptions { rate: 0.1, share: 1e-6 };
     let mut weights = Reweighter::<3>::new(&model, options).unwrap();
@@ -202,8 +194,7 @@ fn weights_move_to_the_head_that_is_right_and_stay_on_the_simplex() {
 
 #[test]
 fn the_weights_of_the_model_are_where_it_starts() {
-    let bytes = slopes(&[(0.75, 1.0), (0.25, -1.0)], 0.0);
-    let model = Model::parse(bytes.bytes()).unwrap();
+    let model = slopes(&[(0.75, 1.0), (0.25, -1.0)], 0.0);
     let (mut stored, mut followed) = (Room::new(&model).unwrap(), Room::new(&model).unwrap());
     let mut weights = Reweighter::<2>::new(&model, ReweightOptions::default()).unwrap();
     for u in [0.5, -1.0, 2.0] {
@@ -214,13 +205,11 @@ fn the_weights_of_the_model_are_where_it_starts() {
 #[test]
 fn only_averages_can_be_re_weighted() {
     for weights in [&[(2.0, 1.0), (-1.0, 1.0)][..], &[(1.0, 1.0), (1.0, 1.0)]] {
-        let bytes = slopes(weights, 0.0);
-        let model = Model::parse(bytes.bytes()).unwrap();
+        let model = slopes(weights, 0.0);
         let error = Reweighter::<2>::new(&model, ReweightOptions::default()).unwrap_err();
         assert!(matches!(error, ReweightError::NotConvex { .. }), "{error}");
     }
-    let bytes = slopes(&[(0.5, 1.0), (0.5, 1.0)], 0.0);
-    let model = Model::parse(bytes.bytes()).unwrap();
+    let model = slopes(&[(0.5, 1.0), (0.5, 1.0)], 0.0);
     let error = Reweighter::<1>::new(&model, ReweightOptions::default()).unwrap_err();
     assert!(error.to_string().contains("raise it to 2"), "{error}");
 }

@@ -2,13 +2,14 @@
 
 mod common;
 
-use common::flash;
-use common::staged::{recompute_staged, staged};
+use common::staged::{recompute, staged};
+use common::{flash, loaded};
 use proptest::prelude::*;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use tha_core::build::{
-    BuildError, Core, Feature, Filter, Head, ModelSpec, Resonator, Section, Signal, Source, Stage,
+    AlignedBytes, BuildError, Core, Feature, Filter, Head, ModelSpec, Resonator, Section, Signal, Source,
+    Stage,
 };
 use tha_core::{Model, ParseError, RangePolicy, State, Step, Swap, SwapError, push};
 
@@ -21,8 +22,8 @@ proptest! {
     ) {
         let spec = staged(seed, inputs, outputs, memory);
         let bytes = flash(&spec);
-        prop_assert_eq!(&ModelSpec::from_bytes(bytes.bytes()).unwrap(), &spec);
-        let model = Model::parse(bytes.bytes()).unwrap();
+        prop_assert_eq!(&ModelSpec::from_bytes(&bytes).unwrap(), &spec);
+        let model = Model::parse(&bytes).unwrap();
         let mut state = Room::new(&model).unwrap();
         let (mut random, mut samples) = (ChaCha8Rng::seed_from_u64(seed), Vec::new());
         for t in 1..spec.settled() + 5 {
@@ -33,7 +34,7 @@ proptest! {
                 Step::Ready(output) => {
                     prop_assert!(t >= spec.settled());
                     let bits = |y: &[f32]| y.iter().map(|y| y.to_bits()).collect::<Vec<_>>();
-                    prop_assert_eq!(bits(output.y), bits(&recompute_staged(&spec, &samples)));
+                    prop_assert_eq!(bits(output.y), bits(&recompute(&spec, &samples)));
                 }
                 Step::Refused(error) => panic!("{error}"),
             }
@@ -57,8 +58,8 @@ proptest! {
                 bytes[at + 1..at + 4].fill(if byte > 127 { 255 } else { 0 });
             }
         });
-        let file = common::Flash::new(&changed);
-        let Ok(model) = Model::parse(file.bytes()) else { return Ok(()) };
+        let file = AlignedBytes::new(&changed);
+        let Ok(model) = Model::parse(&file) else { return Ok(()) };
         let spec = ModelSpec::from_model(&model);
         let again = spec.to_bytes().expect("an accepted model can be written");
         prop_assert_eq!(&ModelSpec::from_bytes(&again).unwrap(), &spec);
@@ -101,8 +102,7 @@ fn plain(section: usize, output: usize) -> Feature {
 }
 
 fn stream(spec: &ModelSpec, samples: &[f32]) -> Vec<f32> {
-    let bytes = flash(spec);
-    let model = Model::parse(bytes.bytes()).unwrap();
+    let model = loaded(spec);
     let mut state = Room::new(&model).unwrap();
     let y = |u: &f32| push(&model, &mut state, &[*u]).output().map_or(f32::NAN, |output| output.y[0]);
     samples.iter().map(y).collect()
@@ -171,8 +171,7 @@ fn policies_outside_the_range() {
 fn a_bad_sample_is_flagged_as_long_as_it_is_felt() {
     let spec =
         linear(vec![average(0.25)], vec![Feature { low: -1e9, high: 1e9, ..plain(0, 0) }], vec![0.0, 1.0]);
-    let bytes = flash(&spec);
-    let model = Model::parse(bytes.bytes()).unwrap();
+    let model = loaded(&spec);
     // 3 is just out of range; 1000 is seven doublings beyond 4, the largest that counts is 2^40: a tenth longer for each.
     for (bad, flagged) in [(3.0, 25), (f32::NAN, 25), (1000.0, 25 + 7 * 3), (f32::MAX, 25 + 38 * 3)] {
         let mut state = Room::new(&model).unwrap();
@@ -198,8 +197,7 @@ fn swap_keeps_filters_that_are_the_same_and_says_so() {
     slower.stage.sections = vec![average(0.125)];
     let mut rescaled = spec.clone();
     rescaled.inputs[0].gain = 2.0;
-    let files = [&spec, &twice, &slower, &rescaled].map(flash);
-    let models = files.each_ref().map(|file| Model::parse(file.bytes()).unwrap());
+    let models = [&spec, &twice, &slower, &rescaled].map(loaded);
     let warm = || {
         let mut state = Room::new(&models[0]).unwrap();
         state.prime(&models[0], &[0.5; 5]).unwrap();
@@ -215,11 +213,11 @@ fn swap_keeps_filters_that_are_the_same_and_says_so() {
     }
 
     // Another memory is refused, and the old model goes on as if nothing had been.
-    let longer = flash(&ModelSpec { memory: spec.memory + 1, ..spec.clone() });
+    let longer = loaded(&ModelSpec { memory: spec.memory + 1, ..spec.clone() });
     let mut state = warm();
     let (what, memory) = ("samples of memory", spec.memory);
     let refused = Err(SwapError::Shape { what, state: memory, model: memory + 1 });
-    assert_eq!(state.swap(&Model::parse(longer.bytes()).unwrap()), refused);
+    assert_eq!(state.swap(&longer), refused);
     assert_eq!(push(&models[0], &mut state, &[0.5]).output().unwrap().y, [0.5]);
 }
 

@@ -2,30 +2,28 @@
 
 mod common;
 
+use common::staged::recompute;
+use common::{Dimensions, Room, flash, loaded, random_spec, units};
+use proptest::prelude::*;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use std::collections::VecDeque;
-
-use common::{Dimensions, Room, flash, random_spec, recompute, units};
-use proptest::prelude::*;
 use tha_core::build::ModelSpec;
-use tha_core::{Model, NonFinitePolicy, PushError, RangePolicy, State, Step, push};
+use tha_core::{NonFinitePolicy, PushError, RangePolicy, State, Step, push};
 
-/// What `push` says, compared with the last M samples of `history` (newest first).
-fn check(step: Step<'_>, spec: &ModelSpec, history: &VecDeque<Vec<f32>>) {
+/// What `push` says, compared with the last M samples of `history` (oldest first).
+fn check(step: Step<'_>, spec: &ModelSpec, history: &[Vec<f32>]) {
     if history.len() < spec.memory {
         assert_eq!(step, Step::Warming { remaining: spec.memory - history.len() });
         return;
     }
-    let window: Vec<Vec<f32>> = history.iter().cloned().collect();
     let output = step.output().expect("warm");
     let bits = |y: &[f32]| y.iter().map(|y| y.to_bits()).collect::<Vec<_>>();
-    assert_eq!(bits(output.y), bits(&recompute(spec, &window)));
+    assert_eq!(bits(output.y), bits(&recompute(spec, history)));
 }
 
-fn remember(history: &mut VecDeque<Vec<f32>>, u: Vec<f32>, memory: usize) {
-    history.push_front(u);
-    history.truncate(memory);
+fn remember(history: &mut Vec<Vec<f32>>, u: Vec<f32>, memory: usize) {
+    history.push(u);
+    history.drain(..history.len().saturating_sub(memory));
 }
 
 proptest! {
@@ -36,10 +34,9 @@ proptest! {
     ) {
         let mut spec = random_spec(seed, Dimensions { inputs, outputs, memory, degree, heads, max_rank });
         spec.range = if clamp { RangePolicy::Clamp } else { RangePolicy::Pass };
-        let bytes = flash(&spec);
-        let model = Model::parse(bytes.bytes()).unwrap();
+        let model = loaded(&spec);
         let mut state = Room::new(&model).unwrap();
-        let (mut random, mut history) = (ChaCha8Rng::seed_from_u64(seed), VecDeque::new());
+        let (mut random, mut history) = (ChaCha8Rng::seed_from_u64(seed), Vec::new());
         for _ in 0..3 * memory + 2 {
             let u = units(&mut random, inputs);
             remember(&mut history, u.clone(), memory);
@@ -56,9 +53,8 @@ fn a_million_samples_with_resets_and_swaps() {
     let mut specs =
         [random_spec(1, size), random_spec(2, size), random_spec(3, Dimensions { heads: 3, ..size })];
     specs[1].range = RangePolicy::Clamp;
-    let bytes = specs.each_ref().map(flash);
-    let models = bytes.each_ref().map(|bytes| Model::parse(bytes.bytes()).unwrap());
-    let (mut random, mut history, mut now) = (ChaCha8Rng::seed_from_u64(4), VecDeque::new(), 0);
+    let models = specs.each_ref().map(loaded);
+    let (mut random, mut history, mut now) = (ChaCha8Rng::seed_from_u64(4), Vec::new(), 0);
     let mut state = Room::new(&models[now]).unwrap();
     let (mut swaps, mut resets) = (0, 0);
     for _ in 0..1_000_000 {
@@ -92,10 +88,9 @@ fn a_million_samples_with_resets_and_swaps() {
 fn one_model_drives_many_states() {
     let spec =
         random_spec(5, Dimensions { inputs: 2, outputs: 1, memory: 2, degree: 2, heads: 2, max_rank: 2 });
-    let bytes = flash(&spec);
-    let model = Model::parse(bytes.bytes()).unwrap();
+    let model = loaded(&spec);
     let mut states = [Room::new(&model).unwrap(), Room::new(&model).unwrap()];
-    let (mut random, mut histories) = (ChaCha8Rng::seed_from_u64(6), [VecDeque::new(), VecDeque::new()]);
+    let (mut random, mut histories) = (ChaCha8Rng::seed_from_u64(6), [Vec::new(), Vec::new()]);
     for _ in 0..20 {
         for (state, history) in states.iter_mut().zip(&mut histories) {
             let u = units(&mut random, 2);
@@ -109,8 +104,7 @@ fn one_model_drives_many_states() {
 fn prime_leaves_what_pushing_leaves() {
     let spec =
         random_spec(7, Dimensions { inputs: 2, outputs: 1, memory: 4, degree: 3, heads: 2, max_rank: 3 });
-    let bytes = flash(&spec);
-    let model = Model::parse(bytes.bytes()).unwrap();
+    let model = loaded(&spec);
     let (mut primed, mut pushed) = (Room::new(&model).unwrap(), Room::new(&model).unwrap());
     let mut random = ChaCha8Rng::seed_from_u64(8);
     let mut rows: Vec<Vec<f32>> = (0..6).map(|_| units(&mut random, 2)).collect();
@@ -132,8 +126,7 @@ fn wrong_samples_change_nothing() {
     let mut spec =
         random_spec(9, Dimensions { inputs: 2, outputs: 1, memory: 1, degree: 1, heads: 1, max_rank: 1 });
     spec.non_finite = NonFinitePolicy::Refuse;
-    let bytes = flash(&spec);
-    let model = Model::parse(bytes.bytes()).unwrap();
+    let model = loaded(&spec);
     let mut state = Room::new(&model).unwrap();
     assert_eq!(push(&model, &mut state, &[0.0]), Step::Refused(PushError::Inputs { expected: 2, found: 1 }));
     assert_eq!(
@@ -145,11 +138,10 @@ fn wrong_samples_change_nothing() {
     state.set_non_finite_policy(Some(NonFinitePolicy::Hold));
     assert!(push(&model, &mut state, &[0.0, f32::INFINITY]).output().is_some());
 
-    let other = flash(&random_spec(
+    let other = loaded(&random_spec(
         10,
         Dimensions { inputs: 2, outputs: 1, memory: 1, degree: 1, heads: 1, max_rank: 1 },
     ));
-    let other = Model::parse(other.bytes()).unwrap();
     assert_eq!(push(&other, &mut state, &[0.0, 0.0]), Step::Refused(PushError::OtherModel));
 }
 
@@ -157,11 +149,10 @@ fn wrong_samples_change_nothing() {
 fn non_finite_inputs_are_held_and_flagged_for_a_memory() {
     let spec =
         random_spec(11, Dimensions { inputs: 2, outputs: 1, memory: 3, degree: 2, heads: 1, max_rank: 2 });
-    let bytes = flash(&spec);
-    let model = Model::parse(bytes.bytes()).unwrap();
+    let model = loaded(&spec);
     for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         let mut state = Room::new(&model).unwrap();
-        let mut history = VecDeque::new();
+        let mut history = Vec::new();
         for (k, &(a, b)) in
             [(0.1, bad), (0.2, -0.3), (bad, 0.4), (0.5, 0.5), (0.6, 0.1), (0.7, 0.2)].iter().enumerate()
         {
@@ -187,8 +178,7 @@ fn non_finite_inputs_are_held_and_flagged_for_a_memory() {
 fn inputs_out_of_range_are_flagged_per_channel_and_clamped_if_asked() {
     let size = Dimensions { inputs: 3, outputs: 1, memory: 2, degree: 2, heads: 2, max_rank: 2 };
     let mut spec = random_spec(12, size);
-    let bytes = flash(&spec);
-    let model = Model::parse(bytes.bytes()).unwrap();
+    let model = loaded(&spec);
     let far = [vec![0.0, 0.0, 0.0], vec![2.0, 0.0, -3.0]];
     for policy in [None, Some(RangePolicy::Clamp)] {
         let mut state = Room::new(&model).unwrap();
@@ -199,7 +189,7 @@ fn inputs_out_of_range_are_flagged_per_channel_and_clamped_if_asked() {
         assert!(output.flags.out_of_range && output.flags.any());
         let noticed: Vec<_> = output.channels.iter().map(|c| (c.below(), c.above())).collect();
         assert_eq!(noticed, [(false, true), (false, false), (true, false)]);
-        assert_eq!(output.y, recompute(&spec, &[far[1].clone(), far[0].clone()]));
+        assert_eq!(output.y, recompute(&spec, &far));
         let output = push(&model, &mut state, &far[0]).output().unwrap();
         assert!(!output.flags.out_of_range && output.flags.window_out_of_range);
         let output = push(&model, &mut state, &far[0]).output().unwrap();
@@ -211,8 +201,7 @@ fn inputs_out_of_range_are_flagged_per_channel_and_clamped_if_asked() {
 fn overflow_is_flagged() {
     let spec =
         random_spec(13, Dimensions { inputs: 1, outputs: 1, memory: 1, degree: 3, heads: 1, max_rank: 2 });
-    let bytes = flash(&spec);
-    let model = Model::parse(bytes.bytes()).unwrap();
+    let model = loaded(&spec);
     let mut state = Room::new(&model).unwrap();
     let output = push(&model, &mut state, &[1e30]).output().unwrap();
     assert!(output.flags.overflow && output.flags.out_of_range);
@@ -224,13 +213,11 @@ fn overflow_is_flagged() {
 
 #[test]
 fn a_state_that_is_too_small_says_what_to_raise() {
-    let bytes = flash(&random_spec(
-        14,
-        Dimensions { inputs: 3, outputs: 1, memory: 4, degree: 2, heads: 1, max_rank: 2 },
-    ));
-    let model = Model::parse(bytes.bytes()).unwrap();
+    let size = Dimensions { inputs: 3, outputs: 1, memory: 4, degree: 2, heads: 1, max_rank: 2 };
+    let spec = random_spec(14, size);
+    let model = loaded(&spec);
     let needs = model.capacities();
-    assert_eq!(needs, tha_core::Capacities::of(bytes.bytes()));
+    assert_eq!(needs, tha_core::Capacities::of(&flash(&spec)));
     let error = State::<2, 36, 100>::new(&model).unwrap_err();
     assert_eq!((error.capacity, error.found, error.needed), ("INPUTS", 2, 3));
     let error = State::<3, 35, 100>::new(&model).unwrap_err();
@@ -244,8 +231,7 @@ fn a_state_that_is_too_small_says_what_to_raise() {
 fn a_model_of_another_shape_is_not_swapped_in() {
     let size = Dimensions { inputs: 2, outputs: 1, memory: 2, degree: 2, heads: 1, max_rank: 2 };
     let small = random_spec(15, size);
-    let bytes = flash(&small);
-    let model = Model::parse(bytes.bytes()).unwrap();
+    let model = loaded(&small);
     let mut state = State::<2, 12, 32>::new(&model).unwrap();
     for (other, message) in [
         (Dimensions { inputs: 3, ..size }, "3 inputs"),
@@ -253,8 +239,7 @@ fn a_model_of_another_shape_is_not_swapped_in() {
         (Dimensions { memory: 3, ..size }, "3 samples of memory"),
         (Dimensions { degree: 4, max_rank: 20, ..size }, "SCRATCH"),
     ] {
-        let bytes = flash(&random_spec(16, other));
-        let error = state.swap(&Model::parse(bytes.bytes()).unwrap()).unwrap_err().to_string();
+        let error = state.swap(&loaded(&random_spec(16, other))).unwrap_err().to_string();
         assert!(error.contains(message), "{error}");
     }
     push(&model, &mut state, &[0.0, 0.0]);
@@ -266,8 +251,7 @@ fn a_state_lives_in_place() {
     // What a firmware has in a `static`.
     const EMPTY: State<3, 27, 64> = State::empty();
     let size = Dimensions { inputs: 3, outputs: 2, memory: 3, degree: 2, heads: 2, max_rank: 3 };
-    let bytes = [20, 21].map(|seed| flash(&random_spec(seed, size)));
-    let [first, second] = bytes.each_ref().map(|bytes| Model::parse(bytes.bytes()).unwrap());
+    let [first, second] = [20, 21].map(|seed| loaded(&random_spec(seed, size)));
     let mut state = EMPTY;
     let u = [0.5, -0.25, f32::NAN];
     assert_eq!(push(&first, &mut state, &u), Step::Refused(PushError::OtherModel));
@@ -284,8 +268,8 @@ fn a_state_lives_in_place() {
     }
 
     // What does not fit changes nothing.
-    let large = flash(&random_spec(22, Dimensions { memory: 4, ..size }));
-    let error = state.init(&Model::parse(large.bytes()).unwrap()).unwrap_err();
+    let large = loaded(&random_spec(22, Dimensions { memory: 4, ..size }));
+    let error = state.init(&large).unwrap_err();
     assert_eq!((error.capacity, error.needed), ("HISTORY", 36));
     state.set_non_finite_policy(None);
     assert!(push(&second, &mut state, &u).output().is_some());

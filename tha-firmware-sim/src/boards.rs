@@ -26,48 +26,31 @@ pub enum Core {
     Rv32imc,
 }
 
-impl Core {
-    /// Single-precision floating point in hardware.
-    #[must_use]
-    pub fn fpu(self) -> bool {
-        matches!(self, Self::M4F | Self::M33F | Self::M7F)
-    }
-
-    /// The emulated processor whose instructions per sample stand for it.
-    #[must_use]
-    pub fn measured_on(self) -> Processor {
-        match self {
-            Self::M0 => Processor::CortexM0,
-            Self::M3 => Processor::CortexM3,
-            Self::M4F | Self::M33F => Processor::CortexM4f,
-            Self::M7F => Processor::CortexM7,
-            Self::Rv32imc => Processor::Riscv32,
-        }
-    }
-
-    /// Cycles per instruction, a cautious round number: loads take two cycles on the small cores, the M7 issues two
-    /// instructions at once where it can.
-    #[must_use]
-    pub fn cycles_per_instruction(self) -> f64 {
-        match self {
-            Self::M0 => 1.5,
-            Self::M3 | Self::M4F | Self::Rv32imc => 1.4,
-            Self::M33F => 1.3,
-            Self::M7F => 0.8,
-        }
-    }
-
+/// All there is to say about a core.
+pub struct Facts {
     /// The name in tables.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::M0 => "M0/M0+",
-            Self::M3 => "M3",
-            Self::M4F => "M4F",
-            Self::M33F => "M33F",
-            Self::M7F => "M7F",
-            Self::Rv32imc => "RV32IMC",
-        }
+    pub name: &'static str,
+    /// Single-precision floating point in hardware.
+    pub fpu: bool,
+    /// The emulated processor whose instructions per sample stand for it.
+    pub measured_on: Processor,
+    /// Cycles per instruction, a cautious round number: loads take two cycles on the small cores, the M7 issues two instructions at
+    /// once where it can.
+    pub cycles_per_instruction: f64,
+}
+
+impl Core {
+    /// What is known of it.
+    pub fn facts(self) -> Facts {
+        let (name, fpu, measured_on, cycles_per_instruction) = match self {
+            Self::M0 => ("M0/M0+", false, Processor::CortexM0, 1.5),
+            Self::M3 => ("M3", false, Processor::CortexM3, 1.4),
+            Self::M4F => ("M4F", true, Processor::CortexM4f, 1.4),
+            Self::M33F => ("M33F", true, Processor::CortexM4f, 1.3),
+            Self::M7F => ("M7F", true, Processor::CortexM7, 0.8),
+            Self::Rv32imc => ("RV32IMC", false, Processor::Riscv32, 1.4),
+        };
+        Facts { name, fpu, measured_on, cycles_per_instruction }
     }
 }
 
@@ -132,7 +115,6 @@ pub const STACK_RESERVE: usize = 1024;
 
 /// Flash that the code of tha-core takes, in bytes: parse, init and push as the firmware guide builds them, measured by
 /// `cargo bench -p tha-firmware-sim --bench cortex_m` (12222, 15880, 16914 and 20890) and rounded up.
-#[must_use]
 pub fn code_bytes(processor: Processor) -> usize {
     match processor {
         Processor::CortexM4f | Processor::CortexM7 => 12 << 10,
@@ -144,7 +126,6 @@ pub fn code_bytes(processor: Processor) -> usize {
 
 /// Instructions of a push, without running it: a sum over the sample, its inputs, the heads and the multiply-accumulates,
 /// fitted to the shapes of `cargo bench -p tha-firmware-sim --bench cortex_m`, which it meets within a tenth.
-#[must_use]
 pub fn estimated_instructions(processor: Processor, file: &ModelFile) -> f64 {
     let model = file.model();
     let (sample, input, head, mac) = match processor {
@@ -174,14 +155,13 @@ pub struct Fit {
 }
 
 /// The model on every board; `instructions` says what a push takes on a processor.
-#[must_use]
 pub fn fit(file: &ModelFile, instructions: impl Fn(Processor) -> f64) -> Vec<Fit> {
     let fit = |board: &Board| {
-        let processor = board.core.measured_on();
+        let Facts { measured_on: processor, cycles_per_instruction, .. } = board.core.facts();
         let left = |room: usize, used: usize| (room << 10) as i64 - used as i64;
         let flash_left = left(board.flash, file.bytes().len() + code_bytes(processor));
         let ram_left = left(board.ram, file.state_bytes() + STACK_RESERVE);
-        let cycles = instructions(processor) * board.core.cycles_per_instruction();
+        let cycles = instructions(processor) * cycles_per_instruction;
         Fit {
             board: *board,
             fits: flash_left >= 0 && ram_left >= 0 && file.state_bytes() <= board.block << 10,
@@ -232,7 +212,7 @@ mod tests {
             let room = (fit.board.flash << 10) as i64;
             assert_eq!(
                 room - fit.flash_left,
-                (file.bytes().len() + code_bytes(fit.board.core.measured_on())) as i64
+                (file.bytes().len() + code_bytes(fit.board.core.facts().measured_on)) as i64
             );
         }
         assert!(on("Discovery").samples_per_second > 10.0 * on("Blue Pill").samples_per_second);

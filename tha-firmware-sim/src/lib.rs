@@ -3,22 +3,22 @@
 //!
 //! - [`replay`]: a recording through the stream, against the batch and its [`bound`];
 //! - [`emulator`]: the same on a board's instruction set;
-//! - [`faults`]: what the device does when sensors, power or flash misbehave;
-//! - [`boards`]: which boards a model fits;
+//! - `faults`: what the device does when sensors, power or flash misbehave;
+//! - `boards`: which boards a model fits;
 //! - [`soak`]: millions of samples with random resets and swaps;
-//! - [`watch`]: a recording as it runs, in the terminal.
+//! - `watch`: a recording as it runs, in the terminal.
 
 // They panic where nobody listens; `note` and `print` of tha-train do not.
 #![deny(clippy::print_stderr, clippy::print_stdout)]
 
-pub mod boards;
+mod boards;
 pub mod cli;
 pub mod emulator;
-pub mod faults;
+mod faults;
 pub mod model_file;
 pub mod replay;
 pub mod soak;
 pub mod stream;
-pub mod watch;
+mod watch;
 
 pub use tha_train::{bound, reference};

@@ -1,67 +1,14 @@
 //! A `.tha` file in the memory of the host, aligned as the device needs it.
 
+use crc::{CRC_32_ISO_HDLC, Crc};
 use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
-use std::ops::Deref;
 use std::path::Path;
 use tha_core::build::{AlignedBytes, ModelSpec};
-use tha_core::{Capacities, Facts, Model, ParseError, Shape, integer};
+use tha_core::{Capacities, ParseError, Shape, integer};
+pub use tha_train::device::DeviceModel;
 use tha_train::host::refusal;
 use tha_train::model::ModelError;
-
-/// A model as the device sees it, with numbers of one kind or the other.
-#[derive(Clone, Copy, Debug)]
-pub enum DeviceModel<'m> {
-    /// f32.
-    Float(Model<'m>),
-    /// 16-bit integers.
-    Integer(integer::Model<'m>),
-}
-
-impl<'m> DeviceModel<'m> {
-    /// Checks a file.
-    ///
-    /// # Errors
-    /// What the decoder found.
-    pub fn parse(bytes: &'m [u8]) -> Result<Self, ParseError> {
-        match Model::parse(bytes) {
-            Err(ParseError::Numbers { found: 1 }) => integer::Model::parse(bytes).map(Self::Integer),
-            model => model.map(Self::Float),
-        }
-    }
-
-    /// Multiply-accumulates of the heads per sample.
-    #[must_use]
-    pub fn macs(&self) -> usize {
-        match self {
-            Self::Float(model) => model.macs(),
-            Self::Integer(model) => model.macs(),
-        }
-    }
-
-    /// What a channel is held at before its first value, physical units.
-    #[must_use]
-    pub fn mean(&self, channel: usize) -> f32 {
-        match self {
-            Self::Float(model) => model.inputs()[channel].offset,
-            Self::Integer(model) => {
-                let input = model.inputs()[channel];
-                input.zero + f32::from(input.mean()) / input.rate
-            }
-        }
-    }
-}
-
-impl<'m> Deref for DeviceModel<'m> {
-    type Target = Facts<'m>;
-
-    fn deref(&self) -> &Facts<'m> {
-        match self {
-            Self::Float(model) => model,
-            Self::Integer(model) => model,
-        }
-    }
-}
 
 /// A model file that has been checked.
 #[derive(Clone, Debug)]
@@ -69,9 +16,6 @@ pub struct ModelFile(AlignedBytes);
 
 impl ModelFile {
     /// Reads and checks a file.
-    ///
-    /// # Errors
-    /// [`ModelError`] with the name of the file.
     pub fn read(path: &Path) -> Result<Self, ModelError> {
         let name = path.display().to_string();
         let bytes = std::fs::read(path)
@@ -80,9 +24,6 @@ impl ModelFile {
     }
 
     /// Copies the bytes of a file to an aligned place and checks them.
-    ///
-    /// # Errors
-    /// What the decoder found.
     pub fn new(bytes: &[u8]) -> Result<Self, ParseError> {
         let file = Self(AlignedBytes::new(bytes));
         DeviceModel::parse(file.bytes())?;
@@ -90,25 +31,16 @@ impl ModelFile {
     }
 
     /// The bytes, at a multiple of four.
-    #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
 
     /// The model as the device sees it.
-    ///
-    /// # Panics
-    /// Never: the bytes were checked when they came.
-    #[must_use]
     pub fn model(&self) -> DeviceModel<'_> {
         DeviceModel::parse(self.bytes()).expect("checked by ModelFile::new")
     }
 
     /// The model in f64: of integers what they mean.
-    ///
-    /// # Panics
-    /// Never: the bytes were checked when they came.
-    #[must_use]
     pub fn batch(&self) -> tha_train::model::Model {
         tha_train::model::Model::new(match self.model() {
             DeviceModel::Float(model) => ModelSpec::from_model(&model),
@@ -117,25 +49,16 @@ impl ModelFile {
     }
 
     /// The model with the arithmetic of the device, where its numbers are integers.
-    ///
-    /// # Panics
-    /// Never: the bytes were checked when they came.
-    #[must_use]
     pub fn device_batch(&self) -> tha_train::model::Model {
         tha_train::model::Model::read_bytes(self.bytes()).expect("checked by ModelFile::new")
     }
 
     /// The dimensions.
-    #[must_use]
     pub fn shape(&self) -> Shape {
         self.model().shape()
     }
 
     /// Another model of the same shape: weights and gains a little different.
-    ///
-    /// # Panics
-    /// Never: it is as valid as this one.
-    #[must_use]
     pub fn variant(&self, random: &mut ChaCha8Rng) -> Self {
         let spec = match self.model() {
             DeviceModel::Float(model) => ModelSpec::from_model(&model),
@@ -172,7 +95,6 @@ impl ModelFile {
     }
 
     /// RAM of a state with exactly the model's capacities on a 32-bit device.
-    #[must_use]
     pub fn state_bytes(&self) -> usize {
         state_bytes(&self.model().capacities())
     }
@@ -185,11 +107,6 @@ fn state_bytes(needs: &Capacities) -> usize {
 
 /// The file with the checksum that its contents ask for.
 pub(crate) fn with_valid_checksum(bytes: &[u8]) -> Vec<u8> {
-    let mut fixed = bytes.to_vec();
-    let covered = bytes[..12].iter().chain(&bytes[16..]);
-    let crc = !covered.fold(!0u32, |crc, &byte| {
-        (0..8).fold(crc ^ u32::from(byte), |crc, _| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg()))
-    });
-    fixed[12..16].copy_from_slice(&crc.to_le_bytes());
-    fixed
+    let crc = Crc::<u32>::new(&CRC_32_ISO_HDLC).checksum(&[&bytes[..12], &bytes[16..]].concat());
+    [&bytes[..12], &crc.to_le_bytes(), &bytes[16..]].concat()
 }

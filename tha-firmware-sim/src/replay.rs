@@ -35,7 +35,6 @@ impl Target {
     };
 
     /// The name on the command line.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Host => "host",
@@ -116,16 +115,12 @@ pub struct Report {
 
 impl Report {
     /// Bits and bound are as they should be, and rounding takes little of what the outputs do.
-    #[must_use]
     pub fn ok(&self) -> bool {
         self.bit_exact && self.comparison.within_bound && self.comparison.lost.is_none()
     }
 }
 
 /// Replays `data` on a target and compares.
-///
-/// # Errors
-/// [`ReplayError`] when the target is not there or has no room.
 pub fn run(file: &ModelFile, data: &Dataset, target: Target) -> Result<Report, ReplayError> {
     let (samples, records) = (samples(data), record_lengths(data));
     let mut device = Device::new(file)?;

@@ -39,10 +39,6 @@ pub struct SoakReport {
 }
 
 /// Streams `samples` random samples through `file` and `other`, which must have the same shape, in turns.
-///
-/// # Errors
-/// [`ReplayError::Capacity`] for models that the simulator has no room for, and [`ReplayError::Nothing`] when the samples are
-/// too few for a single output.
 pub fn soak(
     file: &ModelFile,
     other: &ModelFile,
@@ -145,15 +141,8 @@ impl Block {
             }
         }
         let columns = vec![Vec::with_capacity(length); inputs.len()];
-        let names = model.input_names().map(str::to_owned).collect();
-        let data = Dataset {
-            origin: "soak".into(),
-            inputs: names,
-            outputs: Vec::new(),
-            u: columns,
-            y: Vec::new(),
-            records: Vec::new(),
-        };
+        let inputs = model.input_names().map(str::to_owned).collect();
+        let data = Dataset { inputs, records: Vec::new(), ..Dataset::new("soak", columns, Vec::new()) };
         Self { drawn, data, active: Vec::with_capacity(length), holds }
     }
 

@@ -1,12 +1,9 @@
 //! tha-core on the host: what the device would say to every sample of a recording.
 
 use crate::model_file::{DeviceModel, ModelFile};
-use tha_core::{CapacityError, ChannelFlags, Flags, State, Step, Swap, SwapError, integer, push};
+use tha_core::{CapacityError, ChannelFlags, Flags, Swap, SwapError};
 use tha_train::data::Dataset;
-
-/// Room for every model that a microcontroller could hold.
-type Room = State<1024, { 1 << 16 }, { 1 << 15 }>;
-type IntegerRoom = integer::State<1024, { 1 << 16 }, { 1 << 15 }>;
+use tha_train::device::{DeviceState, DeviceStep};
 
 /// What the device said to a sample, in one word, the same as the replay image writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,43 +14,36 @@ impl Status {
     const REFUSED: u32 = 1 << 9;
 
     /// There is an output.
-    #[must_use]
     pub fn ready(self) -> bool {
         self.0 & (Self::WARMING | Self::REFUSED) == 0
     }
 
     /// The sample was not taken.
-    #[must_use]
     pub fn refused(self) -> bool {
         self.0 & Self::REFUSED != 0
     }
 
     /// The history is not full yet.
-    #[must_use]
     pub fn warming(self) -> bool {
         self.0 & Self::WARMING != 0
     }
 
     /// The output depends on an input outside its training range.
-    #[must_use]
     pub fn out_of_range(self) -> bool {
         self.ready() && self.0 & 0b10 != 0
     }
 
     /// The output depends on an input that was replaced.
-    #[must_use]
     pub fn held(self) -> bool {
         self.ready() && self.0 & 0b1000 != 0
     }
 
     /// The output is not finite.
-    #[must_use]
     pub fn overflow(self) -> bool {
         self.ready() && self.0 & 0b1_0000 != 0
     }
 
     /// The device has said that this output is not to be trusted like others, or that there is none.
-    #[must_use]
     pub fn reported(self) -> bool {
         self.0 != 0
     }
@@ -92,7 +82,6 @@ pub struct Stream {
 
 impl Stream {
     /// Nothing yet, with `width` outputs per sample to come.
-    #[must_use]
     pub fn new(width: usize) -> Self {
         Self { width, ..Self::default() }
     }
@@ -107,13 +96,11 @@ impl Stream {
     }
 
     /// The outputs of sample `t`.
-    #[must_use]
     pub fn at(&self, t: usize) -> &[f32] {
         self.outputs.get(t * self.width..(t + 1) * self.width).unwrap_or(&[])
     }
 
     /// Whether every word and every output has the same bits; one NaN is as good as another.
-    #[must_use]
     pub fn same_bits(&self, other: &Self) -> bool {
         let bits = |y: f32| if y.is_nan() { u32::MAX } else { y.to_bits() };
         let same = |(a, b): (&f32, &f32)| bits(*a) == bits(*b);
@@ -128,81 +115,37 @@ impl Stream {
 pub struct Device<'m> {
     /// The running model.
     pub model: DeviceModel<'m>,
-    state: Memory,
-    /// The outputs of an integer model in physical units.
-    y: Vec<f32>,
+    state: DeviceState,
 }
-
-/// The state of a device.
-#[derive(Debug)]
-enum Memory {
-    Float(Box<Room>),
-    Integer(Box<IntegerRoom>),
-}
-
-/// A state of another kind has other outputs, so to say.
-const OTHER_NUMBERS: SwapError = SwapError::Shape { what: "kinds of numbers", state: 0, model: 1 };
 
 impl<'m> Device<'m> {
     /// Switches on.
-    ///
-    /// # Errors
-    /// [`CapacityError`] for a model far larger than any microcontroller.
     pub fn new(file: &'m ModelFile) -> Result<Self, CapacityError> {
         let model = file.model();
-        let state = match &model {
-            DeviceModel::Float(model) => Memory::Float(Box::new(Room::new(model)?)),
-            DeviceModel::Integer(model) => Memory::Integer(Box::new(IntegerRoom::new(model)?)),
-        };
-        Ok(Self { model, state, y: Vec::new() })
+        Ok(Self { model, state: DeviceState::new(&model)? })
     }
 
     /// One sample.
     pub fn push(&mut self, u: &[f32]) -> Said<'_> {
-        let refused = Said { status: Status(Status::REFUSED), y: &[], channels: &[] };
-        match (&self.model, &mut self.state) {
-            (DeviceModel::Float(model), Memory::Float(state)) => match push(model, state, u) {
-                Step::Ready(output) => {
-                    let status = Status(flag_bits(output.flags));
-                    Said { status, y: output.y, channels: output.channels }
-                }
-                Step::Warming { .. } => Said { status: Status(Status::WARMING), ..refused },
-                Step::Refused(_) => refused,
-            },
-            (DeviceModel::Integer(model), Memory::Integer(state)) => match integer::push(model, state, u) {
-                integer::Step::Ready(output) => {
-                    self.y.clear();
-                    self.y.extend(output.values());
-                    let status = Status(flag_bits(output.flags));
-                    Said { status, y: &self.y, channels: output.channels }
-                }
-                integer::Step::Warming { .. } => Said { status: Status(Status::WARMING), ..refused },
-                integer::Step::Refused(_) => refused,
-            },
-            _ => refused,
+        let none = |status| Said { status: Status(status), y: &[], channels: &[] };
+        match self.state.push(&self.model, u) {
+            DeviceStep::Ready { y, flags, channels } => {
+                Said { status: Status(flag_bits(flags)), y, channels }
+            }
+            DeviceStep::Warming(_) => none(Status::WARMING),
+            DeviceStep::Refused(_) => none(Status::REFUSED),
         }
     }
 
     /// Forgets the history, as after a loss of power.
     pub fn reset(&mut self) {
-        match &mut self.state {
-            Memory::Float(state) => state.reset(),
-            Memory::Integer(state) => state.reset(),
-        }
+        self.state.reset();
     }
 
     /// Goes on with another model.
-    ///
-    /// # Errors
-    /// [`SwapError`] for a model of another shape or with other numbers; the old one goes on.
     pub fn swap(&mut self, file: &'m ModelFile) -> Result<Swap, SwapError> {
-        let model = file.model();
-        let swap = match (&model, &mut self.state) {
-            (DeviceModel::Float(model), Memory::Float(state)) => state.swap(model)?,
-            (DeviceModel::Integer(model), Memory::Integer(state)) => state.swap(model)?,
-            _ => return Err(OTHER_NUMBERS),
-        };
-        self.model = model;
+        let swap = self.state.swap(&file.model())?;
+        self.model = file.model();
         Ok(swap)
     }
 
@@ -222,13 +165,11 @@ impl<'m> Device<'m> {
 }
 
 /// The inputs of a data set as a device gets them: f32, sample by sample.
-#[must_use]
 pub fn samples(data: &Dataset) -> Vec<f32> {
     (0..data.len()).flat_map(|t| data.u.iter().map(move |column| column[t] as f32)).collect()
 }
 
 /// The lengths of the records.
-#[must_use]
 pub fn record_lengths(data: &Dataset) -> Vec<usize> {
     data.records.iter().map(|record| record.rows.len()).collect()
 }

@@ -315,26 +315,3 @@ fn soak_runs() {
     let report = Bench::new().json("soak m.tha --samples 30000 --seed 2");
     assert_eq!((&report["ok"], &report["report"]["broken"]), (&true.into(), &0.into()));
 }
-
-/// Nothing but warm-up: a check of nothing does not hold. Other bad input is refused in the tests of both programs.
-#[test]
-fn too_few_samples_are_refused() {
-    let bench = Bench::new();
-    std::fs::write(bench.path("short.csv"), "u1,u2,u3,y1,y2\n1,2,3,4,5\n").unwrap();
-    let rows: String = (0..9).map(|k| format!("1,2,3,4,5,{}\n", k / 3)).collect();
-    std::fs::write(bench.path("warm.csv"), format!("u1,u2,u3,y1,y2,record\n{rows}")).unwrap();
-    for (line, expected) in [
-        ("run m.tha short.csv", "longest record has 1"),
-        ("faults m.tha short.csv", "longest record has 1"),
-        ("run m.tha warm.csv", "longest record has 3"),
-        ("faults m.tha warm.csv", "longest record has 3"),
-        ("watch m.tha warm.csv", "longest record has 3"),
-        ("soak m.tha --samples 0", "--samples: 0 never filled the memory of 4"),
-        ("soak m.tha --samples 3", "--samples: 3 never filled the memory of 4"),
-    ] {
-        let output = bench.run(line);
-        let said = text(&output.stderr);
-        assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{line}: {said}");
-        assert!(said.contains(expected) && output.stdout.is_empty(), "{line}: {said}");
-    }
-}

@@ -10,7 +10,7 @@ use pyo3::types::PyBytes;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tha_core::build::ModelSpec;
-use tha_train::output::{Kind, Staging, check, write_folder};
+use tha_train::output::{self, Kind, check, write_folder};
 use tha_train::report::{Convergence, Report};
 use tha_train::{AnalysisParams, AutoOutcome, Dataset, Pair};
 
@@ -129,9 +129,7 @@ impl Model {
     /// Writes the file; what is there and is no model is only replaced by `force`.
     fn save(&self, path: PathBuf, force: bool) -> PyResult<()> {
         check(&path, Kind::Model, force, []).map_err(refusal)?;
-        let mut staging = Staging::among_others(force);
-        staging.write(&path, |to| to.write_all(&self.bytes)).map_err(refusal)?;
-        staging.commit().map_err(refusal)
+        output::write([(path.as_path(), &self.bytes[..])], force).map_err(refusal)
     }
 
     /// Writes a report about other data, or the data of the fit.
@@ -158,22 +156,13 @@ impl Model {
         set.check_memory(self.model.spec().settled()).map_err(refusal)?;
         let page = || {
             tha_train::html(&Report {
-                title: name.into(),
-                model: &self.model,
-                bytes: self.bytes.len(),
-                data: set,
-                data_name: data_name.into(),
                 convergence: story.and_then(|story| story.course.as_ref()),
-                full: None,
-                analysis: None,
-                compared: &[],
                 auto: story.and_then(|story| story.auto.as_ref()),
+                ..Report::new(name, (&self.model, self.bytes.len()), set, data_name)
             })
         };
         let page = py.detach(|| caught(page))?;
-        let mut staging = Staging::among_others(force);
-        staging.write(&path, |to| to.write_all(page.as_bytes())).map_err(refusal)?;
-        staging.commit().map_err(refusal)
+        output::write([(path.as_path(), page.as_bytes())], force).map_err(refusal)
     }
 
     /// Writes source code into a folder; gives the names of the files.

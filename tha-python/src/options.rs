@@ -5,27 +5,7 @@ use crate::refusal;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::PathBuf;
-use tha_train::{
-    AutoParams, Basis, Combine, Decay, FitParams, RangePolicy, Ridge, Solver, Strategy, Validation,
-};
-
-const SOLVERS: &[(&str, Solver)] = &[
-    ("ladder", Solver::Ladder),
-    ("mvmals", Solver::Mvmals),
-    ("als", Solver::Als),
-    ("direct", Solver::Direct),
-];
-const COMBINATIONS: &[(&str, Combine)] =
-    &[("average", Combine::Average), ("stack", Combine::Stack), ("additive", Combine::Additive)];
-const RANGES: &[(&str, RangePolicy)] =
-    &[("pass", RangePolicy::Pass), ("clamp", RangePolicy::Clamp), ("extend", RangePolicy::Extend)];
-const STRATEGIES: &[(&str, Strategy)] = &[
-    ("random", Strategy::Random),
-    ("weighted", Strategy::Weighted),
-    ("covering", Strategy::Covering),
-    ("adaptive", Strategy::Adaptive),
-    ("per-output", Strategy::PerOutput),
-];
+use tha_train::{AutoParams, Basis, Decay, FitParams, Ridge, Strategy, Validation};
 
 /// Minutes of an automatic fit where nobody says, as on the command line.
 const MINUTES: f64 = 3.0;
@@ -155,7 +135,7 @@ impl<'py> Options<'_, 'py> {
             .degree(self.count("degree")?.unwrap_or(FitParams::DEGREE))
             .max_rank(self.count("max_rank")?.unwrap_or(FitParams::MAX_RANK))
             .tolerance(self.number("tolerance")?.unwrap_or(1e-6))
-            .solver(self.chosen("solver", SOLVERS)?.unwrap_or_default())
+            .solver(self.chosen("solver", &FitParams::SOLVERS)?.unwrap_or_default())
             .ridge(self.number_or("ridge", "auto")?.map_or(Ridge::Auto, Ridge::Fixed))
             .decay(decay)
             .gamma(self.number_or("gamma", "auto")?)
@@ -163,12 +143,12 @@ impl<'py> Options<'_, 'py> {
             .validation(validation)
             .refit(self.value("refit", "True or False")?.unwrap_or(true))
             .coverage(self.number("coverage")?.unwrap_or(FitParams::COVERAGE))
-            .range(self.chosen("range", RANGES)?)
+            .range(self.chosen("range", &FitParams::RANGES)?)
             .seed(self.seed()?)
             .heads(self.count("heads")?)
             .subset_size(self.count("subset_size")?)
             .subsets(self.subsets(inputs)?)
-            .combine(self.chosen("combine", COMBINATIONS)?)
+            .combine(self.chosen("combine", &FitParams::COMBINATIONS)?)
             .checkpoint(self.checkpoint()?)
             .budget_flash(self.count("budget_flash")?)
             .budget_macs(self.count("budget_macs")?)
@@ -179,7 +159,7 @@ impl<'py> Options<'_, 'py> {
     fn subsets(&self, inputs: &[String]) -> PyResult<Option<Strategy>> {
         let Some(value) = self.get("subsets")? else { return Ok(None) };
         if value.extract::<&str>().is_ok() {
-            return self.chosen("subsets", STRATEGIES);
+            return self.chosen("subsets", &FitParams::STRATEGIES);
         }
         let lists: Vec<Vec<Bound<'py, PyAny>>> = self
             .value("subsets", "the name of a strategy, or lists of names or indices of inputs")?

@@ -16,7 +16,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tha_train::report::Convergence;
-use tha_train::{AutoOutcome, Dataset, Event, HeadReport, Outcome, Progress};
+use tha_train::{AutoOutcome, Dataset, Event, Outcome, Progress};
 
 /// How often Ctrl-C is looked for.
 const LOOK: Duration = Duration::from_millis(50);
@@ -43,19 +43,11 @@ pub struct Watch<T> {
 
 impl<T: Send> Progress for Watch<T> {
     fn report(&self, event: &Event<'_>) {
-        let mut course = self.course.lock().unwrap_or_else(PoisonError::into_inner);
+        self.course.lock().unwrap_or_else(PoisonError::into_inner).follow(event);
         let done = match event {
             Event::Warning(text) => {
                 let _ = self.to.send(Message::Warning(text.clone()));
                 return;
-            }
-            Event::Step(step) => {
-                course.steps.push(step.loss.max(0.0).sqrt());
-                None
-            }
-            Event::Cycle { error, .. } | Event::JointStep { error, .. } => {
-                course.cycles.push(*error);
-                None
             }
             Event::Head { done, of, .. } => Some((*done, *of)),
             _ => None,
@@ -212,11 +204,7 @@ pub fn told<T>(outcome: Outcome, data: Arc<Dataset>, watch: &Watch<T>) -> PyResu
         "heads": outcome.heads,
         "ensemble": outcome.ensemble,
     });
-    let mut course = watch.course.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let residual = |(k, head): (usize, &HeadReport)| {
-        Some((format!("{}: {}", k + 1, head.inputs.join(" ")), head.val_residual?))
-    };
-    course.heads = outcome.heads.iter().enumerate().filter_map(residual).collect();
-    let story = Story { data, auto: None, course: Some(course) };
+    let course = watch.course.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let story = Story { data, auto: None, course: Some(course.with_heads(&outcome.heads)) };
     Ok((Model::new(outcome.model, Some(story))?, figures.to_string()))
 }

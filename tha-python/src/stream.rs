@@ -5,52 +5,16 @@ use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat};
 use self_cell::self_cell;
-use std::ops::Deref;
 use tha_core::build::AlignedBytes;
-use tha_core::{ChannelFlags, Facts, Flags, Model, ParseError, State, Step, integer, push};
-
-const INPUTS: usize = 1024;
-const HISTORY: usize = 1 << 16;
-const SCRATCH: usize = 1 << 15;
-
-/// Room for every model that a microcontroller could hold.
-enum Room {
-    Float(Box<State<INPUTS, HISTORY, SCRATCH>>),
-    Integer(Box<integer::State<INPUTS, HISTORY, SCRATCH>>),
-}
-
-/// A model of floats or of integers.
-enum Device<'a> {
-    Float(Model<'a>),
-    Integer(integer::Model<'a>),
-}
-
-impl<'a> Device<'a> {
-    fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
-        match Model::parse(bytes) {
-            Err(ParseError::Numbers { found: 1 }) => integer::Model::parse(bytes).map(Self::Integer),
-            model => model.map(Self::Float),
-        }
-    }
-}
-
-impl<'a> Deref for Device<'a> {
-    type Target = Facts<'a>;
-
-    fn deref(&self) -> &Facts<'a> {
-        match self {
-            Self::Float(model) => model,
-            Self::Integer(model) => model,
-        }
-    }
-}
+use tha_core::{ChannelFlags, Flags};
+use tha_train::device::{DeviceModel, DeviceState, DeviceStep};
 
 self_cell!(
     /// The bytes of a file, and the model that borrows them.
     struct File {
         owner: AlignedBytes,
         #[covariant]
-        dependent: Device,
+        dependent: DeviceModel,
     }
 );
 
@@ -58,7 +22,7 @@ self_cell!(
 #[pyclass(module = "tha._tha")]
 pub struct Stream {
     file: File,
-    state: Room,
+    state: DeviceState,
     /// The last sample in f32.
     sample: Vec<f32>,
     remaining: usize,
@@ -69,12 +33,9 @@ pub struct Stream {
 impl Stream {
     /// Switches the device on.
     pub fn new(bytes: &[u8]) -> PyResult<Self> {
-        let file = File::try_new(AlignedBytes::new(bytes), |bytes| Device::parse(bytes)).map_err(refusal)?;
-        let state = match file.borrow_dependent() {
-            Device::Float(model) => State::new(model).map(|state| Room::Float(Box::new(state))),
-            Device::Integer(model) => integer::State::new(model).map(|state| Room::Integer(Box::new(state))),
-        };
-        let state = state.map_err(refusal)?;
+        let file = File::try_new(AlignedBytes::new(bytes), |bytes| DeviceModel::parse(bytes));
+        let file = file.map_err(refusal)?;
+        let state = DeviceState::new(file.borrow_dependent()).map_err(refusal)?;
         let remaining = file.borrow_dependent().settled().saturating_sub(1);
         Ok(Self { file, state, sample: Vec::new(), remaining, flags: Flags::default(), channels: Vec::new() })
     }
@@ -116,44 +77,25 @@ impl Stream {
     /// What the device says beside them is in `remaining`, `flags` and `channels`.
     fn push<'py>(&mut self, py: Python<'py>, u: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray1<f32>>> {
         self.take(u)?;
-        let outputs = self.file.borrow_dependent().shape().outputs;
-        let remaining = match (self.file.borrow_dependent(), &mut self.state) {
-            (Device::Float(model), Room::Float(state)) => match push(model, state, &self.sample) {
-                Step::Ready(output) => {
-                    self.flags = output.flags;
-                    self.channels.clear();
-                    self.channels.extend_from_slice(output.channels);
-                    self.remaining = 0;
-                    return Ok(PyArray1::from_slice(py, output.y));
-                }
-                Step::Warming { remaining } => remaining,
-                Step::Refused(error) => return Err(refusal(error)),
-            },
-            (Device::Integer(model), Room::Integer(state)) => match integer::push(model, state, &self.sample)
-            {
-                integer::Step::Ready(output) => {
-                    self.flags = output.flags;
-                    self.channels.clear();
-                    self.channels.extend_from_slice(output.channels);
-                    self.remaining = 0;
-                    return Ok(PyArray1::from_iter(py, output.values()));
-                }
-                integer::Step::Warming { remaining } => remaining,
-                integer::Step::Refused(error) => return Err(refusal(error)),
-            },
-            _ => unreachable!("the room is that of the model"),
+        let model = self.file.borrow_dependent();
+        let remaining = match self.state.push(model, &self.sample) {
+            DeviceStep::Ready { y, flags, channels } => {
+                (self.remaining, self.flags) = (0, flags);
+                self.channels.clear();
+                self.channels.extend_from_slice(channels);
+                return Ok(PyArray1::from_slice(py, y));
+            }
+            DeviceStep::Warming(remaining) => remaining,
+            DeviceStep::Refused(error) => return Err(refusal(error)),
         };
         (self.remaining, self.flags) = (remaining, Flags::default());
         self.channels.clear();
-        Ok(PyArray1::from_iter(py, std::iter::repeat_n(f32::NAN, outputs)))
+        Ok(PyArray1::from_iter(py, std::iter::repeat_n(f32::NAN, model.shape().outputs)))
     }
 
     /// Forgets the history: a new record starts.
     fn reset(&mut self) {
-        match &mut self.state {
-            Room::Float(state) => state.reset(),
-            Room::Integer(state) => state.reset(),
-        }
+        self.state.reset();
         self.remaining = self.file.borrow_dependent().settled().saturating_sub(1);
         self.flags = Flags::default();
     }

@@ -19,8 +19,7 @@ impl Progress for Watch {
 }
 
 fn read(path: &Path) -> Dataset {
-    let columns = Columns::Patterns { inputs: vec!["u*".into()], outputs: vec!["y*".into()] };
-    Source::from_path(path).expect("a file").read(&columns).expect("data")
+    Source::from_path(path).expect("a file").read(&Columns::default()).expect("data")
 }
 
 fn main() {

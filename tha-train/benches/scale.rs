@@ -7,9 +7,10 @@
 
 mod common;
 
-use common::{Normal, cpu_seconds, lagged, network, peak_mib};
+use common::{Normal, cpu_seconds, lagged, network};
 use std::time::Instant;
 use tha_train::Silent;
+use tha_train::host::peak_rss_mb;
 use tha_train::solve::{Problem, SolveParams, choose_and_fit};
 
 fn main() {
@@ -61,7 +62,7 @@ fn run(p: usize, rows: usize, rank: usize) -> f64 {
         result.network.parameters(),
         start.elapsed().as_secs_f64(),
         result.train_residual,
-        peak_mib()
+        peak_rss_mb().expect("Linux keeps sizes in /proc")
     );
     cpu
 }

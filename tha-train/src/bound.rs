@@ -172,7 +172,6 @@ pub struct ErrorBound<'s> {
 
 impl<'s> ErrorBound<'s> {
     /// For a model before its first sample.
-    #[must_use]
     pub fn new(spec: &'s ModelSpec) -> Self {
         Self { spec, stream: Reference::new(spec) }
     }
@@ -190,7 +189,6 @@ impl<'s> ErrorBound<'s> {
     }
 
     /// The bound of each output for any samples inside the training range: a property of the model alone.
-    #[must_use]
     pub fn model(&self) -> Vec<f64> {
         worst::outputs(self.spec).into_iter().map(|error| error * SLACK).collect()
     }

@@ -1,9 +1,10 @@
 //! What is in a model file, as one JSON object: shape, heads, inputs, ranks, weights, size and cost.
 
+use crate::fit::FitParams;
 use crate::model::Model;
 use serde_json::{Value, json};
 use tha_core::build::{Filter, Head, Interval, ModelSpec, OutputChannel};
-use tha_core::{Capacities, NonFinitePolicy, RangePolicy};
+use tha_core::{Capacities, NonFinitePolicy};
 
 /// Everything that `bytes`, the file of the model, says; with a rate in samples per second, times are given in seconds too.
 pub fn inspect(model: &Model, bytes: &[u8], rate: Option<f64>) -> Value {
@@ -114,11 +115,7 @@ pub fn ranks(head: &Head) -> Vec<usize> {
 
 /// Names of what the model does outside the training range, and with what is not finite.
 pub fn policies(spec: &ModelSpec) -> (&'static str, &'static str) {
-    let range = match spec.range {
-        RangePolicy::Pass => "pass",
-        RangePolicy::Clamp => "clamp",
-        RangePolicy::Extend => "extend",
-    };
+    let range = FitParams::RANGES.iter().find(|(_, range)| *range == spec.range).map_or("", |(name, _)| name);
     let non_finite = match spec.non_finite {
         NonFinitePolicy::Hold => "hold",
         NonFinitePolicy::Refuse => "refuse",

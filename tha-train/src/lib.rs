@@ -46,6 +46,8 @@ mod checkpoint;
 #[doc(hidden)]
 pub mod data;
 #[doc(hidden)]
+pub mod device;
+#[doc(hidden)]
 pub mod ensemble;
 #[doc(hidden)]
 pub mod export;

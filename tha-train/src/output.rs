@@ -175,6 +175,18 @@ impl Drop for Staging {
     }
 }
 
+/// Writes files, all or nothing; only earlier outputs are replaced, unless told by `force`.
+pub fn write<'a>(
+    files: impl IntoIterator<Item = (&'a Path, &'a [u8])>,
+    force: bool,
+) -> Result<(), OutputError> {
+    let mut staging = Staging::among_others(force);
+    for (path, content) in files {
+        staging.write(path, |to| to.write_all(content))?;
+    }
+    staging.commit()
+}
+
 /// Writes texts under their names into a folder, all or nothing; gives their paths.
 pub fn write_folder(
     folder: &Path,
@@ -257,35 +269,5 @@ mod tests {
         for path in ["file", "file/c"] {
             assert!(check_folder(&deep.join(path), &[], false).is_err(), "{path}");
         }
-    }
-
-    #[test]
-    fn unwritable_places_are_found_early() {
-        let folder = tempfile::tempdir().unwrap();
-        let check = |path: &Path| check(path, Kind::Model, false, []);
-        check(&folder.path().join("new.tha")).unwrap();
-        assert!(check(folder.path()).is_err());
-        assert!(check(&folder.path().join("no/such/place.tha")).is_err());
-    }
-
-    #[test]
-    fn only_earlier_outputs_are_replaced() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
-        let write = |content: &str, force: bool| {
-            let mut staging = Staging::among_others(force);
-            staging.write(&path, |to| to.write_all(content.as_bytes()))?;
-            staging.commit()
-        };
-        let mark = format!("/* {MARK}train export --to c` */");
-        fs::write(&path, "somebody's").unwrap();
-        write(&mark, false).unwrap_err();
-        assert_eq!(fs::read(&path).unwrap(), b"somebody's");
-        write(&mark, true).unwrap();
-        write(&mark, false).unwrap();
-        write("yhat_y1\n1\n", false).unwrap_err();
-        fs::write(&path, "").unwrap();
-        write("yhat_y1\n1\n", false).unwrap();
-        write("yhat_y1\n2\n", false).unwrap();
     }
 }

@@ -23,7 +23,6 @@ pub trait Real:
     + PartialOrd
 {
     /// The nearest number from `low` to `high`.
-    #[must_use]
     fn limit(self, low: f32, high: f32) -> Self {
         let (low, high) = (Self::from(low), Self::from(high));
         let above = if self < low { low } else { self };
@@ -31,20 +30,17 @@ pub trait Real:
     }
 
     /// s + gain (u - s).
-    #[must_use]
     fn average(s: Self, u: Self, gain: Self) -> Self {
         s + gain * (u - s)
     }
 
     /// The complex number pole q + u.
-    #[must_use]
     fn resonate([re, im]: [f32; 2], (a, b): (Self, Self), u: Self) -> (Self, Self) {
         let (re, im) = (Self::from(re), Self::from(im));
         (re * a - im * b + u, im * a + re * b)
     }
 
     /// Adds the map of `z` with the given values at the nodes to `sum`.
-    #[must_use]
     fn map(sum: Self, nodes: &[f32], z: Self, value: &dyn Fn(usize) -> f32) -> Self {
         let inner = &nodes[1..nodes.len() - 1];
         let cell = inner.iter().filter(|node| z >= Self::from(**node)).count();
@@ -72,21 +68,45 @@ pub struct Reference<'s, T> {
 
 /// What a section has: its average, or q, the two outputs and what feeds the next section.
 #[derive(Clone, Copy, Debug)]
-struct Values<T> {
+pub(crate) struct Values<T> {
     q: (T, T),
-    outputs: [T; 2],
-    feed: T,
+    pub outputs: [T; 2],
+    pub feed: T,
+}
+
+impl<T: Real> Values<T> {
+    /// Before the first sample.
+    pub(crate) fn at_rest() -> Self {
+        let zero = T::from(0.0);
+        Self { q: (zero, zero), outputs: [zero; 2], feed: zero }
+    }
+
+    /// Takes a sample; `mean` is one over the number of samples since the start.
+    pub(crate) fn step(&mut self, filter: Filter, u: T, mean: T) {
+        match filter {
+            Filter::Average { alpha } => {
+                self.feed = T::average(self.feed, u, mean.limit(alpha, 1.0));
+                self.outputs[0] = self.feed;
+            }
+            Filter::Resonator(Resonator { pole, outputs, all_pass }) => {
+                let ([k1, k2, k3], [d, e1, e2]) = (outputs.map(T::from), all_pass.map(T::from));
+                let (re, im) = self.q;
+                self.feed = d * u + e1 * re + e2 * im;
+                self.q = T::resonate(pole, self.q, u);
+                let (re, im) = self.q;
+                self.outputs = [k1 * re + k2 * im, k3 * im];
+            }
+        }
+    }
 }
 
 impl<'s, T: Real> Reference<'s, T> {
     /// A model before its first sample.
-    #[must_use]
     pub fn new(spec: &'s ModelSpec) -> Self {
         Self::from(Cow::Borrowed(spec))
     }
 
     /// The same for a model of its own.
-    #[must_use]
     pub fn from(spec: Cow<'s, ModelSpec>) -> Self {
         let mut new = Self { spec, window: VecDeque::new(), sections: Vec::new(), taken: 0 };
         new.reset();
@@ -95,10 +115,8 @@ impl<'s, T: Real> Reference<'s, T> {
 
     /// Forgets everything, as between two records.
     pub fn reset(&mut self) {
-        let zero = T::from(0.0);
-        let values = Values { q: (zero, zero), outputs: [zero; 2], feed: zero };
         self.window.clear();
-        self.sections = vec![values; self.spec.stage.sections.len()];
+        self.sections = vec![Values::at_rest(); self.spec.stage.sections.len()];
         self.taken = 0;
     }
 
@@ -131,26 +149,11 @@ impl<'s, T: Real> Reference<'s, T> {
                 Source::Input(input) => window[0][input],
                 Source::Section(earlier) => sections[earlier].feed,
             };
-            let values = &mut sections[k];
-            match section.filter {
-                Filter::Average { alpha } => {
-                    values.feed = T::average(values.feed, u, mean.limit(alpha, 1.0));
-                    values.outputs[0] = values.feed;
-                }
-                Filter::Resonator(Resonator { pole, outputs, all_pass }) => {
-                    let ([k1, k2, k3], [d, e1, e2]) = (outputs.map(T::from), all_pass.map(T::from));
-                    let (re, im) = values.q;
-                    values.feed = d * u + e1 * re + e2 * im;
-                    values.q = T::resonate(pole, values.q, u);
-                    let (re, im) = values.q;
-                    values.outputs = [k1 * re + k2 * im, k3 * im];
-                }
-            }
+            sections[k].step(section.filter, u, mean);
         }
     }
 
     /// The outputs for the samples so far, of which there must be M.
-    #[must_use]
     pub fn outputs(&self) -> Vec<T> {
         Self::outputs_of(&self.spec, &self.features())
     }
@@ -177,14 +180,12 @@ impl<'s, T: Real> Reference<'s, T> {
     }
 
     /// What each head adds to the standardised outputs that it serves: weight * v, head by head.
-    #[must_use]
     pub fn shares(&self) -> Vec<Vec<T>> {
         let z = self.features();
         self.spec.heads.iter().map(|head| share(&self.spec, head, &z)).collect()
     }
 
     /// The features as they are, whatever the range; the lags of all inputs where the model lists none.
-    #[must_use]
     pub fn features(&self) -> Vec<T> {
         if self.spec.stage.features.is_empty() {
             return self.window.iter().flatten().copied().collect();

@@ -2,7 +2,7 @@
 
 mod cli_common;
 
-use cli_common::Bench;
+use cli_common::{Bench, number};
 
 fn fitted() -> Bench {
     let bench = Bench::new();
@@ -18,8 +18,7 @@ fn fitted() -> Bench {
 fn every_field_is_there_and_the_theorems_hold() {
     let bench = fitted();
     let result = bench.json("analyze --full full.tha --ensemble tha.tha d/train.csv --measure-zero 10 -q");
-    let number =
-        |path: &str| result.pointer(path).and_then(|v| v.as_f64()).unwrap_or_else(|| panic!("{path}"));
+    let number = |path: &str| number(&result, path);
     let (error, bias, bake, align) = (number("/error"), number("/bias"), number("/bake"), number("/align"));
     assert!((error * error - (bias * bias + bake * bake - 2.0 * align)).abs() < 1e-9 * error * error);
     assert!(number("/identity_gap") < 1e-9);

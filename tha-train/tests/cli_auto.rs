@@ -2,8 +2,7 @@
 
 mod cli_common;
 
-use cli_common::{Bench, text};
-use serde_json::Value;
+use cli_common::{Bench, number, text};
 
 /// A bench with a recording of a slow, bent system of six inputs.
 fn recorded() -> Bench {
@@ -11,10 +10,6 @@ fn recorded() -> Bench {
     let made = "synth --kind wiener-hammerstein --channels 6 --samples 500 --test-samples 300 --out data";
     bench.ok(made);
     bench
-}
-
-fn number(value: &Value, pointer: &str) -> f64 {
-    value.pointer(pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("no number {pointer} in {value}"))
 }
 
 #[test]
@@ -52,29 +47,4 @@ fn one_command_gives_a_model_an_honest_figure_and_the_command_that_gives_it_agai
     assert_eq!(single["heads"].as_array().unwrap().len(), single["outputs"].as_array().unwrap().len());
     let figures = bench.json("evaluate m.tha data/test.csv");
     assert!(number(&figures, "/nrmse") < 1.0, "{figures}");
-}
-
-#[test]
-fn what_does_not_go_together_is_one_line() {
-    let bench = recorded();
-    for (options, finding) in [
-        ("--auto --memory 3", "--memory"),
-        ("--auto --minutes 0", "--minutes"),
-        ("--auto --minutes nan", "--minutes"),
-        ("--auto --trials 0", "--trials"),
-        ("--auto --minutes 1 --trials 3", "--trials"),
-        ("--minutes 1", "--auto"),
-        ("--single", "--auto"),
-        ("--auto --trials 3 --budget-flash 10", "--budget-flash"),
-    ] {
-        let refused = bench.run(&format!("fit data/train.csv --out m.tha {options}"));
-        let said = text(&refused.stderr);
-        let last = said.lines().last().unwrap_or_default();
-        assert_eq!(refused.status.code(), Some(2), "{options}: {said}");
-        assert!(last.contains(finding), "{options}: {said}");
-        assert!(!bench.path("m.tha").exists());
-    }
-    bench.write("short.csv", "u1,y1\n1,2\n2,1\n3,5\n");
-    let said = text(&bench.run("fit short.csv --out m.tha --auto").stderr);
-    assert!(said.contains("short.csv") && said.contains("too few"), "{said}");
 }

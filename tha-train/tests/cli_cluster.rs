@@ -17,9 +17,7 @@ fn bench() -> Bench {
 const BASE: &str = "--degree 2 --max-rank 2";
 
 fn heads(bench: &Bench, options: &str, dir: &str) -> u64 {
-    let said = bench.ok(&format!("plan data/train.csv --dir {dir} {BASE} {options} --json"));
-    let object: serde_json::Value = serde_json::from_str(&said).unwrap();
-    object["heads"].as_u64().unwrap()
+    bench.json(&format!("plan data/train.csv --dir {dir} {BASE} {options}"))["heads"].as_u64().unwrap()
 }
 
 #[test]
@@ -64,8 +62,7 @@ fn merged_heads_are_the_fit_to_the_byte() {
             assert_eq!(fitted, 0, "{options}: the merge has nothing left to fit");
         }
         bench.ok(&format!("fit data/train.csv --out fitted.tha {BASE} {options} -q"));
-        let read = |name: &str| std::fs::read(bench.path(name)).unwrap();
-        assert_eq!(read("merged.tha"), read("fitted.tha"), "{options}");
+        assert_eq!(bench.read("merged.tha"), bench.read("fitted.tha"), "{options}");
     }
 }
 
@@ -80,15 +77,8 @@ fn what_is_missing_or_damaged_is_named_and_made_again() {
     let bench = bench();
     let count = heads(&bench, "--heads 6 --subset-size 2 --combine stack", "work");
     assert_eq!(count, 6);
-    let refusal = |command: &str| {
-        let output = bench.run(command);
-        assert_eq!(output.status.code(), Some(2), "{command}");
-        let said = text(&output.stderr);
-        assert_eq!(said.lines().count(), 1, "{said}");
-        said
-    };
     bench.ok("head work 1 4 -q");
-    let said = refusal("merge work --out m.tha -q");
+    let said = bench.refusal("merge work --out m.tha -q");
     assert!(said.contains("work: of 6 heads missing: 0, 2-3, 5; fit these with tha-train head"), "{said}");
     assert!(!bench.path("m.tha").exists());
     bench.ok("head work 0 2 3 5 -q");
@@ -113,24 +103,24 @@ fn what_is_missing_or_damaged_is_named_and_made_again() {
     assert!(said.contains("of 6 heads missing: 2; damaged: 0, 3, 5;"), "{said}");
     bench.ok("head work 0 2 3 5");
     bench.ok("merge work --out again.tha -q");
-    let read = |name: &str| std::fs::read(bench.path(name)).unwrap();
-    assert_eq!(read("again.tha"), read("whole.tha"));
+    assert_eq!(bench.read("again.tha"), bench.read("whole.tha"));
 
     // Every head reads its own columns alone.
-    let list = |k: usize| {
-        let said = bench.ok(&format!("head work {k} --json"));
-        let object: serde_json::Value = serde_json::from_str(&said).unwrap();
-        object["heads"][0]["files"].as_array().unwrap().len()
-    };
-    assert!((0..6).all(|k| list(k) > 0));
+    let list = |k: usize| bench.json(&format!("head work {k}"))["heads"][0]["files"].clone();
+    assert!((0..6).all(|k| !list(k).as_array().unwrap().is_empty()));
     damage(&bench.path("work/inputs.kept"), false);
     let sound = (0..6).filter(|k| bench.run(&format!("head work {k} -q")).status.success()).count();
     assert!(0 < sound && sound < 6, "{sound} heads do not look at the damaged input");
-    let said = refusal("merge work --out m.tha --force -q");
+    let said = bench.refusal("merge work --out m.tha --force -q");
     assert!(said.contains("work: inputs.kept: u4: its checksum is wrong; plan again"), "{said}");
     damage(&bench.path("work/plan.kept"), false);
-    let said = refusal("head work 1 -q");
+    let said = bench.refusal("head work 1 -q");
     assert!(said.contains("work: plan.kept: its checksum is wrong; plan again"), "{said}");
+}
+
+/// The numbers of the heads that a plan misses.
+fn missing(plan: &serde_json::Value) -> Vec<String> {
+    plan["missing"].as_array().unwrap().iter().map(ToString::to_string).collect()
 }
 
 #[test]
@@ -139,11 +129,9 @@ fn an_automatic_fit_in_rounds() {
     let options = "--auto --trials 14 --heads 3";
     let mut done = 0;
     loop {
-        let said = bench.ok(&format!("plan data/train.csv --dir work {options} --json"));
-        let object: serde_json::Value = serde_json::from_str(&said).unwrap();
-        let missing: Vec<String> =
-            object["missing"].as_array().unwrap().iter().map(ToString::to_string).collect();
-        assert_eq!(object["heads"], done + missing.len());
+        let plan = bench.json(&format!("plan data/train.csv --dir work {options}"));
+        let missing = missing(&plan);
+        assert_eq!(plan["heads"], done + missing.len());
         if missing.is_empty() {
             break;
         }
@@ -154,24 +142,20 @@ fn an_automatic_fit_in_rounds() {
     assert!(done >= 16, "{done}");
     let kept = || std::fs::read_dir(bench.path("work")).unwrap().count();
     let before = kept();
-    let merged = bench.ok("merge work --out merged.tha --json");
+    let merged = bench.json("merge work --out merged.tha");
     assert_eq!(kept(), before, "the merge has nothing left to try");
-    let fitted = bench.ok(&format!("fit data/train.csv --out fitted.tha {options} --json"));
-    let read = |name: &str| std::fs::read(bench.path(name)).unwrap();
-    assert_eq!(read("merged.tha"), read("fitted.tha"));
-    let field = |said: &str| serde_json::from_str::<serde_json::Value>(said).unwrap()["val"].clone();
-    assert_eq!(field(&merged), field(&fitted));
+    let fitted = bench.json(&format!("fit data/train.csv --out fitted.tha {options}"));
+    assert_eq!(bench.read("merged.tha"), bench.read("fitted.tha"));
+    assert_eq!(merged["val"], fitted["val"]);
     // One round alone: the merge tries the rest.
     bench.ok(&format!("plan data/train.csv --dir once {options} --json"));
     assert!(!bench.run("merge once --out m.tha -q").status.success());
     let said = bench.ok(&format!("plan data/train.csv --dir once {options}"));
     assert!(said.contains("tha-train head once K for each of 0-"), "{said}");
-    let heads: serde_json::Value =
-        serde_json::from_str(&bench.ok(&format!("plan data/train.csv --dir once {options} --json"))).unwrap();
-    let heads: Vec<String> = heads["missing"].as_array().unwrap().iter().map(ToString::to_string).collect();
+    let heads = missing(&bench.json(&format!("plan data/train.csv --dir once {options}")));
     bench.ok(&format!("head once {} -q", heads.join(" ")));
     bench.ok("merge once --out once.tha -q");
-    assert_eq!(read("once.tha"), read("fitted.tha"));
+    assert_eq!(bench.read("once.tha"), bench.read("fitted.tha"));
 }
 
 #[test]
@@ -196,39 +180,4 @@ fn heads_of_other_processors_are_said() {
         "{said}"
     );
     assert!(said.contains(": heads 0;") && said.contains(": heads 1;"), "{said}");
-}
-
-#[test]
-fn refusals() {
-    let bench = bench();
-    heads(&bench, "--heads 2 --subset-size 2", "work");
-    for (command, expected) in [
-        ("plan data/train.csv --dir x --auto", "--trials: none is out of range; expected a number"),
-        ("plan data/train.csv --dir x --auto --minutes 1", "--minutes: not for a plan"),
-        ("plan data/train.csv --dir x --out m.tha", "--out: not for a plan"),
-        ("plan data/train.csv --dir x --heads 2 --checkpoint c", "--checkpoint: not for a plan"),
-        ("plan data/train.csv --dir x --memory 0", "--memory: 0 is out of range"),
-        ("plan data/train.csv --dir x --subset-size 2", "--subset-size is for ensembles; add --heads"),
-        ("plan nothing.csv --dir x", "nothing.csv"),
-        (
-            "plan data/train.csv --dir work --memory 3 --heads 2",
-            "it belongs to a run with --basis lags:5, this one has lags:3",
-        ),
-        (
-            "plan data/train.csv --dir work --degree 2 --max-rank 2 --heads 2 --subset-size 2 --range clamp",
-            "it belongs to a run with --range Pass, this one has Clamp",
-        ),
-        ("head work 2", "`head`: 2 is out of range; expected 0 to 1"),
-        ("head work x", "invalid value 'x'"),
-        ("head nothing 0", "nothing: no plan: plan.kept cannot be read"),
-        ("merge nothing --out m.tha", "nothing: no plan"),
-        ("merge work --out data/train.csv", "train.csv"),
-    ] {
-        let output = bench.run(command);
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{command}: {said}");
-        assert_eq!(said.lines().count(), 1, "{said}");
-        assert!(said.contains(expected), "{command}: {said}");
-    }
-    assert!(!bench.path("x").exists(), "what is refused leaves nothing");
 }

@@ -179,6 +179,13 @@ fn every_strategy_works_and_threads_do_not_matter() {
             assert_eq!(one, bench.read("m.tha"), "{strategy} {combine}");
         }
     }
+    let heads = bench.json("inspect m.tha")["heads"].clone();
+    let inputs: Vec<&Value> = heads.as_array().unwrap().iter().map(|head| &head["inputs"]).collect();
+    assert_eq!(
+        inputs,
+        [&serde_json::json!(["u1", "u2"]), &serde_json::json!(["u3", "u4", "u5"])],
+        "names or indices"
+    );
 }
 
 #[test]

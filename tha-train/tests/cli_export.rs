@@ -41,23 +41,6 @@ fn integers_take_counts() {
     assert!(module.contains("pub type ModelState = tha_core::integer::State<INPUTS, HISTORY, SCRATCH>;"));
 }
 
-#[test]
-fn names_that_a_compiler_refuses_are_refused_here() {
-    let bench = Bench::new();
-    bench.write("math.tha", truth(1).to_bytes().unwrap());
-    for (line, expected) in [
-        ("export math.tha --to c --out d", "math.tha: 'math' is the name of a header file"),
-        ("export math.tha --to rust --out d --name fn", "--name: 'fn' is a keyword"),
-        ("export math.tha --to c --out d --name stdint", "such as --name stdint_model"),
-    ] {
-        let output = bench.run(line);
-        let said = text(&output.stderr);
-        assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{line}: {said}");
-        assert!(said.contains(expected), "{line}: {said}");
-    }
-    assert_eq!(bench.files().len(), 1);
-}
-
 fn truth(channels: usize) -> ModelSpec {
     let options =
         SynthParams { channels, memory: 1, degree: 1, samples: 50, ..SynthParams::new(Kind::Volterra) };

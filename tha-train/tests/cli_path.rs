@@ -2,14 +2,9 @@
 
 mod cli_common;
 
-use cli_common::{Bench, text};
+use cli_common::{Bench, number, text};
 use ndarray::{Array1, Array2};
 use serde_json::Value;
-
-/// The value at a path of keys, which must exist.
-fn number(value: &Value, pointer: &str) -> f64 {
-    value.pointer(pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("no number {pointer} in {value}"))
-}
 
 #[test]
 fn synth_fit_evaluate_predict_inspect() {

@@ -2,7 +2,7 @@
 
 mod cli_common;
 
-use cli_common::{Bench, text};
+use cli_common::Bench;
 use serde_json::Value;
 
 fn number(value: &Value) -> f64 {
@@ -56,26 +56,5 @@ fn counts_of_a_converter_are_those_given() {
     for (k, (zero, step)) in [(0.5, 0.001), (-1.0, 0.0002)].into_iter().enumerate() {
         assert!((number(&counts[k]["zero"]) - zero).abs() < 1e-6);
         assert!((number(&counts[k]["step"]) - step).abs() < 1e-9);
-    }
-}
-
-#[test]
-fn what_cannot_be_made_integers_is_said_in_a_line() {
-    let bench = bench();
-    bench.ok("quantize d/truth.tha d/train.csv --out m16.tha -q");
-    for (line, expected) in [
-        ("quantize m16.tha d/train.csv --out n.tha", "holds 16-bit integers already"),
-        (
-            "quantize d/truth.tha d/train.csv --out n.tha --counts u9=0:1",
-            "'u9', which the model does not have",
-        ),
-        ("quantize d/truth.tha d/train.csv --out n.tha --counts u1=0:-1", "expected INPUT=ZERO:STEP"),
-        ("quantize d/train.csv d/train.csv --out n.tha", "not a .tha model"),
-    ] {
-        let output = bench.run(line);
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{line}: {said}");
-        assert!(said.contains(expected), "{line}: {said}");
-        assert!(!bench.files().iter().any(|(path, _)| path.ends_with("n.tha")), "{line}");
     }
 }

@@ -124,6 +124,41 @@ fn main() {
 }
 "#;
 
+/// Whether a compiler took the files of a folder without a warning; a note and false where it is not installed.
+pub fn compile(compiler: &str, arguments: &[&str], folder: &Path) -> bool {
+    let strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-ffp-contract=off"];
+    let Ok(output) = Command::new(compiler).args(strict).args(arguments).current_dir(folder).output() else {
+        println!("note: {compiler} is not installed; skipped");
+        return false;
+    };
+    assert!(output.status.success(), "{compiler}: {}", String::from_utf8_lossy(&output.stderr));
+    true
+}
+
+/// The exported C of a model and the program around it, in a folder of their own.
+pub fn written(model: &tha_train::model::Model, main: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for file in tha_train::export::c("model", model) {
+        std::fs::write(folder.path().join(&file.name), &file.text).unwrap();
+    }
+    std::fs::write(folder.path().join("main.c"), main).unwrap();
+    folder
+}
+
+/// Compiles `main.c` and `model.c` with some options and compares what the program says of the samples, line by line; false where there
+/// is no compiler.
+pub fn gives(options: &[&str], folder: &Path, samples: &[Vec<f32>], expected: &str) -> bool {
+    let compiled = compile("cc", &[options, &["model.c", "main.c", "-o", "main"]].concat(), folder);
+    if compiled {
+        let found = fed(&folder.join("main"), samples);
+        assert_eq!(found.lines().count(), samples.len());
+        for (t, (found, expected)) in found.lines().zip(expected.lines()).enumerate() {
+            assert_eq!(found, expected, "{options:?}, sample {t}");
+        }
+    }
+    compiled
+}
+
 /// What a program says of these samples.
 pub fn fed(program: &Path, samples: &[Vec<f32>]) -> String {
     let mut command = Command::new(program);

@@ -2,7 +2,6 @@
 //! text, and a command whose words nobody can read does its work all the same.
 
 use super::refusals::{bench, refused};
-use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::process::{Command, Output, Stdio};
@@ -241,7 +240,7 @@ fn standard_output_that_is_full_or_closed() {
 fn names_that_are_no_text() {
     let bench = bench();
     let ok = |line: &str| bench.ok(&format!("x=$(printf 'm\\377'); {line}"));
-    let json = |line: &str| -> Value { serde_json::from_str(&ok(&format!("{line} --json"))).unwrap() };
+    let json = |line: &str| bench.json(&format!("x=$(printf 'm\\377'); {line}"));
     ok("cp train.csv $x.csv");
     json("tha-train fit $x.csv --memory 2 --degree 2 --out $x.tha --report $x.html --val $x.csv");
     ok("tha-train fit $x.csv --memory 2 --degree 2 --out $x.tha --report $x.html");

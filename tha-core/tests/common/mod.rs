@@ -3,10 +3,13 @@
 
 pub mod staged;
 
+use crc::{CRC_32_ISO_HDLC, Crc};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use tha_core::build::{Core, Head, InputChannel, Interval, ModelSpec, OutputChannel, Provenance};
-use tha_core::{NonFinitePolicy, RangePolicy};
+use tha_core::build::{
+    AlignedBytes, Core, Head, InputChannel, Interval, ModelSpec, OutputChannel, Provenance,
+};
+use tha_core::{Model, NonFinitePolicy, RangePolicy};
 
 /// Room for every model in these tests.
 pub type Room = tha_core::State<8, 256, 1024>;
@@ -77,83 +80,19 @@ pub fn random_spec(seed: u64, size: Dimensions) -> ModelSpec {
     }
 }
 
-/// Bytes at an address that is a multiple of four.
-pub struct Flash(Vec<u32>, usize);
-
-impl Flash {
-    pub fn new(bytes: &[u8]) -> Self {
-        let words = bytes
-            .chunks(4)
-            .map(|chunk| {
-                let mut word = [0; 4];
-                word[..chunk.len()].copy_from_slice(chunk);
-                u32::from_ne_bytes(word)
-            })
-            .collect();
-        Self(words, bytes.len())
-    }
-
-    pub fn bytes(&self) -> &[u8] {
-        &bytemuck::cast_slice(&self.0)[..self.1]
-    }
+/// A file as a device has it.
+pub fn flash(spec: &ModelSpec) -> AlignedBytes {
+    AlignedBytes::new(&spec.to_bytes().expect("the test's model is valid"))
 }
 
-pub fn flash(spec: &ModelSpec) -> Flash {
-    Flash::new(&spec.to_bytes().expect("the test's model is valid"))
+/// A model in the memory of this process for as long as it lives, as in flash.
+pub fn loaded(spec: &ModelSpec) -> Model<'static> {
+    Model::parse(Box::leak(Box::new(flash(spec)))).expect("the test's model is valid")
 }
 
-/// The outputs for `window` (samples in physical units, newest first) by the documented order of operations, in
-/// f32, from the cores as the builder has them: no layout, no ring, no blocks.
-pub fn recompute(spec: &ModelSpec, window: &[Vec<f32>]) -> Vec<f32> {
-    let l = spec.outputs.len();
-    let mut y = vec![0.0f32; l];
-    for head in &spec.heads {
-        let mut x = Vec::new();
-        for sample in &window[..spec.memory] {
-            for &c in &head.inputs {
-                let channel = &spec.inputs[c];
-                let mut u = sample[c];
-                if spec.range == RangePolicy::Clamp {
-                    u = u.max(channel.low).min(channel.high);
-                }
-                x.push((u - channel.offset) * channel.gain);
-            }
-        }
-        let sums = |core: &Core| -> Vec<Vec<f32>> {
-            let at = |a: usize, i: usize, b: usize| core.data[(a * core.q + i) * core.right + b];
-            let sum = |a, b| x.iter().enumerate().fold(at(a, 0, b), |sum, (i, x)| sum + at(a, i + 1, b) * x);
-            (0..core.left).map(|a| (0..core.right).map(|b| sum(a, b)).collect()).collect()
-        };
-        let mut v: Option<Vec<f32>> = None;
-        for core in head.cores.iter().rev() {
-            let t = sums(core);
-            v = Some(match v {
-                None => t.iter().map(|row| row[0]).collect(),
-                Some(v) => {
-                    t.iter().map(|row| row.iter().zip(&v).fold(0.0, |sum, (t, v)| sum + t * v)).collect()
-                }
-            });
-        }
-        for (y, v) in y.iter_mut().zip(v.expect("at least one core")) {
-            *y += head.weight() * v;
-        }
-    }
-    y.iter().zip(&spec.outputs).map(|(y, channel)| channel.offset + channel.scale * y).collect()
-}
-
-/// CRC-32 as in every textbook, over everything but bytes 12 to 15.
+/// CRC-32 over everything but bytes 12 to 15.
 pub fn crc32(bytes: &[u8]) -> u32 {
-    let mut crc = u32::MAX;
-    for (at, &byte) in bytes.iter().enumerate() {
-        if (12..16).contains(&at) {
-            continue;
-        }
-        crc ^= u32::from(byte);
-        for _ in 0..8 {
-            crc = (crc >> 1) ^ (0xedb8_8320 & 0u32.wrapping_sub(crc & 1));
-        }
-    }
-    !crc
+    Crc::<u32>::new(&CRC_32_ISO_HDLC).checksum(&[&bytes[..12], &bytes[16..]].concat())
 }
 
 /// Changes bytes and makes the checksum right again.

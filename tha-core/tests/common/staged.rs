@@ -113,17 +113,18 @@ pub fn staged(seed: u64, inputs: usize, outputs: usize, memory: usize) -> ModelS
     }
 }
 
-/// The outputs for all samples so far, oldest first, by the documented order of operations: every section and every feature
-/// for itself, from the start.
-pub fn recompute_staged(spec: &ModelSpec, samples: &[Vec<f32>]) -> Vec<f32> {
+/// The outputs for all samples so far, oldest first, by the documented order of operations, in f32, from the cores as the builder has
+/// them: no layout, no ring, no blocks, every section and every feature for itself, from the start.
+pub fn recompute(spec: &ModelSpec, samples: &[Vec<f32>]) -> Vec<f32> {
     let limit = (1u64 << 40) as f32;
-    let x: Vec<Vec<f32>> = samples
-        .iter()
-        .map(|u| {
-            let one = |(u, c): (&f32, &InputChannel)| ((u - c.offset) * c.gain).max(-limit).min(limit);
-            u.iter().zip(&spec.inputs).map(one).collect()
-        })
-        .collect();
+    // A file that lists no features has the lags of all inputs, which are clamped before they are standardised.
+    let plain = spec.stage.features.is_empty();
+    let one = |(u, c): (&f32, &InputChannel)| match plain {
+        true if spec.range == RangePolicy::Clamp => (u.max(c.low).min(c.high) - c.offset) * c.gain,
+        true => (u - c.offset) * c.gain,
+        false => ((u - c.offset) * c.gain).max(-limit).min(limit),
+    };
+    let x: Vec<Vec<f32>> = samples.iter().map(|u| u.iter().zip(&spec.inputs).map(one).collect()).collect();
     // Of every section three series: two outputs and the feed.
     let mut series: Vec<[Vec<f32>; 3]> = Vec::new();
     for section in &spec.stage.sections {
@@ -169,6 +170,10 @@ pub fn recompute_staged(spec: &ModelSpec, samples: &[Vec<f32>]) -> Vec<f32> {
     for head in &spec.heads {
         // The rows that count, with their factors.
         let (mut rows, mut first) = (Vec::new(), 1);
+        for lag in 0..if plain { spec.memory } else { 0 } {
+            rows.extend(head.inputs.iter().zip(first..).map(|(&input, row)| (row, x[now - lag][input])));
+            first += head.inputs.len();
+        }
         for &f in &head.features {
             let nodes = &spec.stage.features[f].nodes;
             if nodes.is_empty() {

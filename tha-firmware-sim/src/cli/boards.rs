@@ -83,10 +83,11 @@ fn object(file: &ModelFile, costs: &[Cost], fits: &[Fit]) -> Value {
 }
 
 fn row(board: &Board) -> Vec<String> {
+    let core = board.core.facts();
     vec![
         board.name.into(),
-        board.core.name().into(),
-        if board.core.fpu() { "yes" } else { "no" }.into(),
+        core.name.into(),
+        if core.fpu { "yes" } else { "no" }.into(),
         board.clock.to_string(),
         board.flash.to_string(),
         board.ram.to_string(),

@@ -42,9 +42,7 @@ fn words(summaries: &[Summary], memory: usize, ok: bool) -> String {
     for s in summaries {
         let figures = [s.trials, s.reported, s.affected, s.late, s.recovery, s.silent, s.crashed];
         let figures = figures.map(|figure| figure.to_string()).to_vec();
-        rows.push(
-            [vec![s.kind.name().into()], figures, vec![s.noticed_by.into(), s.report.clone()]].concat(),
-        );
+        rows.push([vec![s.name.into()], figures, vec![s.noticed_by.into(), s.report.clone()]].concat());
     }
     let verdict = if ok {
         format!("nothing silent, nothing crashed, everything recovered within {memory} samples")

@@ -44,7 +44,7 @@ pub(super) fn run(args: &Args) -> Answer {
     let (file, data) = args.files.read(false)?;
     let target = args.target;
     if let (Target::Board(processor), false) = (target, args.speech.quiet) {
-        let (name, machine) = (processor.name(), processor.machine());
+        let (name, machine) = (processor.name(), processor.description().machine);
         note(format_args!("building and running the firmware for {name} ({machine})"));
     }
     let report = replay::run(&file, &data, target)?;

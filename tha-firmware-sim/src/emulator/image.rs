@@ -33,7 +33,6 @@ pub enum Numbers {
 
 impl Numbers {
     /// Those of a model, for samples in physical units.
-    #[must_use]
     pub fn of(model: &ModelFile) -> Self {
         match model.model() {
             DeviceModel::Float(_) => Self::Float,
@@ -42,7 +41,6 @@ impl Numbers {
     }
 
     /// The same for what the converter of a device gives.
-    #[must_use]
     pub fn counted(self) -> Self {
         if self == Self::Integer { Self::Counts } else { self }
     }
@@ -58,7 +56,6 @@ impl Numbers {
 
 impl Image {
     /// The ELF file.
-    #[must_use]
     pub fn path(&self) -> PathBuf {
         self.folder.path().join("image.elf")
     }
@@ -86,18 +83,12 @@ const MICROBIT_FLASH: usize = 256 << 10;
 const MICROBIT_RAM: usize = 16 << 10;
 
 /// Builds the replay image that is handed its model at start.
-///
-/// # Errors
-/// [`EmulatorError`] with the compiler's words, or what to install.
 pub fn build(processor: Processor, setting: Setting, numbers: Numbers) -> Result<Image, EmulatorError> {
     super::qemu::find(processor)?;
     make(processor, "replay", None, setting, numbers)
 }
 
 /// Builds the replay image with `model` in its flash and a state of exactly its capacities.
-///
-/// # Errors
-/// As [`build`], and [`EmulatorError::TooLarge`] for a model that the micro:bit has no room for.
 pub fn build_linked(
     processor: Processor,
     model: &ModelFile,
@@ -119,9 +110,6 @@ pub fn build_linked(
 }
 
 /// Builds the replay image that can run `model`: linked where the memory is small, handed at start elsewhere.
-///
-/// # Errors
-/// As [`build_linked`].
 pub fn build_for(processor: Processor, model: &ModelFile, numbers: Numbers) -> Result<Image, EmulatorError> {
     match processor {
         Processor::CortexM0 => build_linked(processor, model, numbers),
@@ -131,9 +119,6 @@ pub fn build_for(processor: Processor, model: &ModelFile, numbers: Numbers) -> R
 
 /// Bytes of flash of an image that parses a model, pushes samples and does nothing else: all of its code and constants, with
 /// the floating point in software and the memory functions that it needs.
-///
-/// # Errors
-/// As [`build`].
 pub fn code_bytes(processor: Processor, setting: Setting, numbers: Numbers) -> Result<usize, EmulatorError> {
     Ok(make(processor, "footprint", None, setting, numbers)?.flash)
 }
@@ -145,7 +130,7 @@ fn make(
     setting: Setting,
     numbers: Numbers,
 ) -> Result<Image, EmulatorError> {
-    let target = processor.target();
+    let target = processor.description().target;
     let firmware = Path::new(env!("CARGO_MANIFEST_DIR")).join("firmware");
     let built = firmware.join("target");
     fs::create_dir_all(&built)?;

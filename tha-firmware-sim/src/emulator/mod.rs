@@ -65,7 +65,6 @@ pub enum EmulatorError {
 
 impl EmulatorError {
     /// Whether something is not installed, as opposed to not working.
-    #[must_use]
     pub fn is_missing_tool(&self) -> bool {
         matches!(self, Self::Missing { .. } | Self::Target { .. })
     }

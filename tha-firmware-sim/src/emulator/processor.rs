@@ -19,18 +19,21 @@ pub enum Processor {
 }
 
 /// All there is to say about a processor.
-struct Description {
-    name: &'static str,
-    target: &'static str,
-    machine: &'static str,
-    emulator: &'static Emulator,
+pub(crate) struct Description {
+    /// On the command line.
+    pub name: &'static str,
+    /// The Rust target of its firmware.
+    pub target: &'static str,
+    /// QEMU's name of the board.
+    pub machine: &'static str,
+    pub emulator: &'static Emulator,
     /// Virtual nanoseconds between two ticks of the counter that the firmware reads.
-    tick: f64,
+    pub tick: f64,
 }
 
 /// A program of QEMU's.
 #[derive(Debug)]
-pub(super) struct Emulator {
+pub(crate) struct Emulator {
     pub program: &'static str,
     pub remedy: &'static str,
 }
@@ -49,7 +52,7 @@ impl Processor {
     pub const ALL: [Self; 5] =
         [Self::CortexM4f, Self::CortexM7, Self::CortexM3, Self::CortexM0, Self::Riscv32];
 
-    fn description(self) -> Description {
+    pub(crate) fn description(self) -> Description {
         let (name, target, machine, emulator, tick) = match self {
             Self::CortexM4f => ("cortex-m4f", "thumbv7em-none-eabihf", "mps2-an386", &ARM, 40.0),
             Self::CortexM7 => ("cortex-m7", "thumbv7em-none-eabihf", "mps2-an500", &ARM, 40.0),
@@ -61,29 +64,11 @@ impl Processor {
     }
 
     /// The name on the command line.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.description().name
     }
 
-    /// The Rust target of its firmware.
-    #[must_use]
-    pub fn target(self) -> &'static str {
-        self.description().target
-    }
-
-    /// QEMU's name of the board.
-    #[must_use]
-    pub fn machine(self) -> &'static str {
-        self.description().machine
-    }
-
-    pub(super) fn emulator(self) -> &'static Emulator {
-        self.description().emulator
-    }
-
     /// Instructions between two ticks of its counter.
-    #[must_use]
     pub fn instructions_per_tick(self) -> f64 {
         self.description().tick / f64::from(1 << ICOUNT_SHIFT)
     }

@@ -47,15 +47,12 @@ fn run(
     processor: Processor,
     with: impl FnOnce(&mut Command) -> &mut Command,
 ) -> Result<Output, EmulatorError> {
-    let &Emulator { program, remedy } = processor.emulator();
+    let &Emulator { program, remedy } = processor.description().emulator;
     output(with(&mut Command::new(program)), program, remedy)
 }
 
 /// Runs `samples` (row by row, p values each) through `model` on the emulated board; the state is reset between the
 /// records, whose lengths are given.
-///
-/// # Errors
-/// [`EmulatorError`] when QEMU is missing or the firmware reports an error.
 pub fn replay(
     image: &Image,
     model: &ModelFile,
@@ -78,7 +75,7 @@ pub fn replay(
     fs::write(file("records.u32"), lengths.collect::<Vec<u8>>())?;
     let output = run(image.processor, |qemu| {
         // `-bios none`: RISC-V would start one.
-        qemu.args(["-machine", image.processor.machine(), "-bios", "none"])
+        qemu.args(["-machine", image.processor.description().machine, "-bios", "none"])
             .args(["-nographic", "-monitor", "none", "-serial", "none"])
             .args(["-icount", &format!("shift={ICOUNT_SHIFT}")])
             .args(["-semihosting-config", "enable=on,target=native"])

@@ -50,10 +50,6 @@ pub struct Driver<'m> {
 
 impl<'m> Driver<'m> {
     /// Switches on; `runs` are the longest believable runs of one value.
-    ///
-    /// # Panics
-    /// Panics when the model is too large for the simulator.
-    #[must_use]
     pub fn new(file: &'m ModelFile, runs: &[usize]) -> Self {
         let device = Device::new(file).expect("checked by the campaign");
         Self {

@@ -1,6 +1,6 @@
 //! Faults of the flash: flipped bits, and models that are exchanged.
 
-use super::driver::{Driver, Event};
+use super::driver::Driver;
 use super::signal::judge;
 use super::{Bench, SCRUB_EVERY, Trial};
 use crate::model_file::{DeviceModel, ModelFile, with_valid_checksum};
@@ -31,8 +31,7 @@ impl Bench<'_> {
     /// flipped file still has the shape of a model, the device computes with it; elsewhere only the finding is tried.
     pub(super) fn flash_while_running(&self, random: &mut ChaCha8Rng) -> Trial {
         let stretch = self.stretch(SCRUB_EVERY, random);
-        let events: Vec<Event> =
-            stretch.chunks_exact(self.width).map(|row| Event::Sample(row.to_vec())).collect();
+        let events = self.events(stretch);
         let flipped = self.flip(random);
         // What a device computes that has parsed before the bits flipped: the same bytes with a checksum that fits.
         let wrong = ModelFile::new(&with_valid_checksum(&flipped)).ok().filter(|wrong| {
@@ -40,10 +39,7 @@ impl Bench<'_> {
             (a.inputs, a.outputs, a.memory) == (b.inputs, b.outputs, b.memory)
         });
         let start = self.before();
-        let mut clean: Vec<_> = {
-            let mut driver = Driver::new(self.file, &self.runs);
-            events.iter().map(|event| driver.handle(event)).collect()
-        };
+        let mut clean = self.run(self.file, &events);
         let mut driver = Driver::new(self.file, &self.runs);
         let mut found = None;
         let mut faulty = Vec::new();
@@ -128,12 +124,8 @@ impl Bench<'_> {
         let other = self.file.variant(random);
         let length = random.random_range(1..=8);
         let stretch = self.stretch(length, random);
-        let events: Vec<Event> =
-            stretch.chunks_exact(self.width).map(|row| Event::Sample(row.to_vec())).collect();
-        let mut clean: Vec<_> = {
-            let mut driver = Driver::new(&other, &self.runs);
-            events.iter().map(|event| driver.handle(event)).collect()
-        };
+        let events = self.events(stretch);
+        let mut clean = self.run(&other, &events);
         let fault = self.before()..(self.before() + length).min(events.len());
         let mut driver = Driver::new(self.file, &self.runs);
         let mut faulty = Vec::new();

@@ -13,11 +13,10 @@ mod driver;
 mod flash;
 mod signal;
 
-pub use driver::{Driver, Event, SCRUB_EVERY};
-
 use crate::model_file::ModelFile;
 use crate::replay::ReplayError;
 use crate::stream::{Device, samples};
+use driver::{Answer, Driver, Event, SCRUB_EVERY};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use serde::Serialize;
@@ -57,62 +56,23 @@ pub enum Kind {
     SwapForgotten,
 }
 
-impl Kind {
-    /// All of them, in the order of the table.
-    pub const ALL: [Self; 13] = [
-        Self::Dropped,
-        Self::NaN,
-        Self::Infinite,
-        Self::Stuck,
-        Self::Saturated,
-        Self::Spike,
-        Self::TimeGap,
-        Self::PowerLoss,
-        Self::FlashAtStart,
-        Self::FlashWhileRunning,
-        Self::Swap,
-        Self::SwapOtherShape,
-        Self::SwapForgotten,
-    ];
-
-    /// In words.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Dropped => "dropped samples",
-            Self::NaN => "NaN",
-            Self::Infinite => "infinity",
-            Self::Stuck => "stuck channel",
-            Self::Saturated => "saturated channel",
-            Self::Spike => "spike",
-            Self::TimeGap => "time gap",
-            Self::PowerLoss => "power loss",
-            Self::FlashAtStart => "flash bits, at start",
-            Self::FlashWhileRunning => "flash bits, running",
-            Self::Swap => "swap",
-            Self::SwapOtherShape => "swap, other shape",
-            Self::SwapForgotten => "swap, state not told",
-        }
-    }
-
-    /// What notices it: tha-core itself, or something the firmware around it must do.
-    #[must_use]
-    pub fn noticed_by(self) -> &'static str {
-        match self {
-            Self::Dropped => "driver: pushes NaN",
-            Self::NaN | Self::Infinite => "push",
-            Self::Stuck => "driver: watch on standing values",
-            Self::Saturated => "push, or the driver's watch",
-            Self::Spike => "push: training range",
-            Self::TimeGap => "driver: time stamps, reset",
-            Self::PowerLoss => "push: history not full",
-            Self::FlashAtStart => "parse",
-            Self::FlashWhileRunning => "driver: parses again",
-            Self::Swap | Self::SwapOtherShape => "swap",
-            Self::SwapForgotten => "push: checksum of the model",
-        }
-    }
-}
+/// All kinds in the order of the table, each in words, with what notices it: tha-core itself, or something the firmware around it
+/// must do.
+const KINDS: [(Kind, &str, &str); 13] = [
+    (Kind::Dropped, "dropped samples", "driver: pushes NaN"),
+    (Kind::NaN, "NaN", "push"),
+    (Kind::Infinite, "infinity", "push"),
+    (Kind::Stuck, "stuck channel", "driver: watch on standing values"),
+    (Kind::Saturated, "saturated channel", "push, or the driver's watch"),
+    (Kind::Spike, "spike", "push: training range"),
+    (Kind::TimeGap, "time gap", "driver: time stamps, reset"),
+    (Kind::PowerLoss, "power loss", "push: history not full"),
+    (Kind::FlashAtStart, "flash bits, at start", "parse"),
+    (Kind::FlashWhileRunning, "flash bits, running", "driver: parses again"),
+    (Kind::Swap, "swap", "swap"),
+    (Kind::SwapOtherShape, "swap, other shape", "swap"),
+    (Kind::SwapForgotten, "swap, state not told", "push: checksum of the model"),
+];
 
 /// What one trial came to.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -134,6 +94,9 @@ pub struct Trial {
 pub struct Summary {
     /// The kind.
     pub kind: Kind,
+    /// The same in words.
+    #[serde(skip)]
+    pub name: &'static str,
     /// Faults injected.
     pub trials: usize,
     /// Outputs affected, all trials together.
@@ -158,17 +121,12 @@ pub struct Summary {
 
 impl Summary {
     /// Nothing silent, nothing crashed, everything recovered.
-    #[must_use]
     pub fn ok(&self) -> bool {
         self.silent == 0 && self.crashed == 0 && self.unrecovered == 0
     }
 }
 
 /// Runs `trials` faults of every kind on the longest record of `data`.
-///
-/// # Errors
-/// [`ReplayError::Capacity`] for a model that the simulator has no room for, and [`ReplayError::TooShort`] when the
-/// longest record has no room for a fault.
 pub fn campaign(
     file: &ModelFile,
     data: &Dataset,
@@ -177,12 +135,12 @@ pub fn campaign(
 ) -> Result<Vec<Summary>, ReplayError> {
     Device::new(file)?;
     let bench = Bench::new(file, data)?;
-    let summaries = Kind::ALL.into_iter().enumerate().map(|(k, kind)| {
+    let summaries = KINDS.into_iter().enumerate().map(|(k, kind)| {
         // A stream of numbers per kind: more kinds or trials do not change the others.
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         random.set_stream(k as u64);
         let outcomes: Vec<Option<Trial>> = (0..trials)
-            .map(|_| catch_unwind(AssertUnwindSafe(|| bench.trial(kind, &mut random))).ok())
+            .map(|_| catch_unwind(AssertUnwindSafe(|| bench.trial(kind.0, &mut random))).ok())
             .collect();
         summarise(kind, &outcomes, bench.memory)
     });
@@ -194,14 +152,17 @@ const TOLERATED: f32 = 0.01;
 
 /// Samples within which the outputs must recover: M; with filters half as long again as a sample is felt, for one far out of
 /// range, and the time to settle after a restart.
-#[must_use]
 pub fn recovery_limit(file: &ModelFile) -> usize {
     let model = file.model();
     let filters = model.felt() > model.shape().memory || model.settled() > model.shape().memory;
     if filters { model.felt() * 3 / 2 + model.settled() } else { model.shape().memory }
 }
 
-fn summarise(kind: Kind, outcomes: &[Option<Trial>], memory: usize) -> Summary {
+fn summarise(
+    (kind, name, noticed_by): (Kind, &'static str, &'static str),
+    outcomes: &[Option<Trial>],
+    memory: usize,
+) -> Summary {
     let finished = || outcomes.iter().flatten();
     let mut words: Vec<(&str, usize)> = Vec::new();
     for report in finished().filter_map(|trial| trial.report.as_deref()) {
@@ -214,10 +175,11 @@ fn summarise(kind: Kind, outcomes: &[Option<Trial>], memory: usize) -> Summary {
     let words: Vec<String> = words.iter().map(|(word, count)| format!("{word} ({count})")).collect();
     Summary {
         kind,
+        name,
         trials: outcomes.len(),
         affected: finished().map(|trial| trial.affected).sum(),
         reported: finished().filter(|trial| trial.report.is_some()).count(),
-        noticed_by: kind.noticed_by(),
+        noticed_by,
         report: if words.is_empty() { "-".into() } else { words.join(", ") },
         late: finished().map(|trial| trial.late).max().unwrap_or(0),
         recovery: finished().map(|trial| trial.recovery).max().unwrap_or(0),
@@ -290,6 +252,17 @@ impl<'m> Bench<'m> {
             Kind::SwapForgotten => self.swap_forgotten(random),
             _ => self.signal(kind, random),
         }
+    }
+
+    /// A stretch as events.
+    fn events(&self, stretch: &[f32]) -> Vec<Event> {
+        stretch.chunks_exact(self.width).map(|row| Event::Sample(row.to_vec())).collect()
+    }
+
+    /// What a device with this model does with events.
+    fn run(&self, file: &ModelFile, events: &[Event]) -> Vec<Answer> {
+        let mut driver = Driver::new(file, &self.runs);
+        events.iter().map(|event| driver.handle(event)).collect()
     }
 
     /// A stretch with room for a fault of `length` samples: where it starts, and its samples.

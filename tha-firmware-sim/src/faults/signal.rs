@@ -1,6 +1,6 @@
 //! Faults of the signal: what comes from the sensors and the clock, and the loss of power.
 
-use super::driver::{Answer, Driver, Event};
+use super::driver::{Answer, Event};
 use super::{Bench, Kind, Trial};
 use crate::model_file::ModelFile;
 use rand::RngExt;
@@ -25,8 +25,7 @@ impl Bench<'_> {
             _ => random.random_range(1..=8.min(room)),
         };
         let stretch = self.stretch(length, random);
-        let clean: Vec<Event> =
-            stretch.chunks_exact(self.width).map(|row| Event::Sample(row.to_vec())).collect();
+        let clean = self.events(stretch);
         let fault = self.before()..(self.before() + length).min(clean.len());
         let batch = self.file.batch();
         let scaling = &batch.spec().inputs[channel];
@@ -64,16 +63,12 @@ impl Bench<'_> {
                 _ => {}
             }
         }
-        let run = |events: &[Event]| {
-            let mut driver = Driver::new(self.file, &self.runs);
-            events.iter().map(|event| driver.handle(event)).collect::<Vec<Answer>>()
-        };
         let patience = if stands_still { self.runs[channel] } else { 0 };
-        let mut expected = run(&clean);
+        let mut expected = self.run(self.file, &clean);
         if matches!(kind, Kind::TimeGap | Kind::PowerLoss) {
             self.restart(self.file, clean, fault.end, &mut expected);
         }
-        judge(&expected, &run(&faulty), fault, patience, &self.tolerance)
+        judge(&expected, &self.run(self.file, &faulty), fault, patience, &self.tolerance)
     }
 
     /// Filters that start over never are what they would have been: of a device that restarts with the event `at` its first output and
@@ -90,11 +85,9 @@ impl Bench<'_> {
         {
             *event = Event::AfterGap(row.clone());
         }
-        let mut driver = Driver::new(file, &self.runs);
         let first = (at + file.model().settled()).saturating_sub(1).min(events.len());
-        let again = events.iter().map(|event| driver.handle(event)).skip(first);
         expected.truncate(first);
-        expected.extend(again.collect::<Vec<_>>());
+        expected.extend(self.run(file, &events).split_off(first));
     }
 }
 

@@ -6,7 +6,6 @@ use crate::reference::{IntegerReference, Reference};
 use crate::stream::{Status, Stream};
 use serde::Serialize;
 use tha_core::build::ModelSpec;
-use tha_core::integer;
 use tha_train::data::Dataset;
 use tha_train::stage::{eating_offset, mean_and_std};
 
@@ -53,7 +52,6 @@ const TOLERATED: f64 = 0.01;
 const CONSTANT: f64 = 1e-12;
 
 /// Compares a stream over `data` with the batch prediction.
-#[must_use]
 pub fn compare(file: &ModelFile, data: &Dataset, stream: &Stream) -> Comparison {
     let batch = file.batch();
     let spec = batch.spec();
@@ -229,52 +227,47 @@ fn lost(
     ))
 }
 
+/// A plain implementation of `FORMAT.md`: takes a sample, and whether it is the first of a record.
+type Plain<'a> = &'a mut dyn FnMut(&[f32], bool) -> Option<Vec<f32>>;
+
 /// Whether the stream has, to the bit, the outputs that `FORMAT.md` prescribes.
-#[must_use]
 pub fn follows_the_format(file: &ModelFile, data: &Dataset, samples: &[f32], stream: &Stream) -> bool {
-    let batch = file.batch();
-    let mut plain: Box<dyn Plain> = match file.model() {
-        DeviceModel::Float(_) => Box::new(Reference::<f32>::new(batch.spec())),
-        DeviceModel::Integer(model) => Box::new(Integers(IntegerReference::new(&model), model)),
-    };
     let same = |(a, b): (&f32, &f32)| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
-    data.records.iter().all(|record| {
-        plain.restart();
-        record.rows.clone().all(|t| {
-            let u = &samples[t * data.u.len()..(t + 1) * data.u.len()];
-            plain.take_sample(u).is_none_or(|y| y.iter().zip(stream.at(t)).all(same))
+    let follows = |plain: Plain<'_>| {
+        data.records.iter().all(|record| {
+            record.rows.clone().all(|t| {
+                let u = &samples[t * data.u.len()..(t + 1) * data.u.len()];
+                plain(u, t == record.rows.start).is_none_or(|y| y.iter().zip(stream.at(t)).all(same))
+            })
         })
-    })
-}
-
-/// An implementation of `FORMAT.md` that is as plain as possible.
-trait Plain {
-    fn restart(&mut self);
-    fn take_sample(&mut self, u: &[f32]) -> Option<Vec<f32>>;
-}
-
-impl Plain for Reference<'_, f32> {
-    fn restart(&mut self) {
-        self.reset();
-    }
-
-    fn take_sample(&mut self, u: &[f32]) -> Option<Vec<f32>> {
-        self.push(u)
-    }
-}
-
-/// Counts in, physical units out.
-struct Integers<'m>(IntegerReference<'m>, integer::Model<'m>);
-
-impl Plain for Integers<'_> {
-    fn restart(&mut self) {
-        self.0.reset();
-    }
-
-    fn take_sample(&mut self, u: &[f32]) -> Option<Vec<f32>> {
-        let scales = self.1.outputs().iter().zip(self.1.units());
-        let y = self.0.push(u)?;
-        Some(y.iter().zip(scales).map(|(y, (output, unit))| output.offset + unit.unit * *y as f32).collect())
+    };
+    match file.model() {
+        DeviceModel::Float(_) => {
+            let batch = file.batch();
+            let mut plain = Reference::<f32>::new(batch.spec());
+            follows(&mut |u, first| {
+                if first {
+                    plain.reset();
+                }
+                plain.push(u)
+            })
+        }
+        DeviceModel::Integer(model) => {
+            let mut plain = IntegerReference::new(&model);
+            follows(&mut |u, first| {
+                if first {
+                    plain.reset();
+                }
+                let (counts, scales) = (plain.push(u)?, model.outputs().iter().zip(model.units()));
+                Some(
+                    counts
+                        .iter()
+                        .zip(scales)
+                        .map(|(&y, (o, unit))| o.offset + unit.unit * y as f32)
+                        .collect(),
+                )
+            })
+        }
     }
 }
 

@@ -49,13 +49,11 @@ impl RunningError {
     }
 
     /// Root mean square error so far.
-    #[must_use]
     pub fn rmse(&self) -> f64 {
         (self.squares / self.count.max(1) as f64).sqrt()
     }
 
     /// RMSE by the standard deviation of the measured output so far.
-    #[must_use]
     pub fn nrmse(&self) -> f64 {
         (self.squares / self.spread).sqrt()
     }
@@ -88,9 +86,6 @@ pub struct Playback<'m> {
 
 impl<'m> Playback<'m> {
     /// At the beginning.
-    ///
-    /// # Errors
-    /// [`CapacityError`] for a model far larger than any microcontroller.
     pub fn new(file: &'m ModelFile, data: &'m Dataset) -> Result<Self, CapacityError> {
         let spec = file.batch().spec().clone();
         let outputs = spec.outputs.len();
@@ -111,19 +106,11 @@ impl<'m> Playback<'m> {
     }
 
     /// Samples of the recording.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.data.len()
     }
 
-    /// Whether the recording has no samples.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.data.is_empty()
-    }
-
     /// The outputs.
-    #[must_use]
     pub fn output_names(&self) -> Vec<&str> {
         self.spec.outputs.iter().map(|channel| channel.name.as_str()).collect()
     }
@@ -177,7 +164,6 @@ impl<'m> Playback<'m> {
     }
 
     /// What the device says to the last sample, in words.
-    #[must_use]
     pub fn says(&self) -> String {
         let mut words = Vec::new();
         for (set, word) in [
@@ -199,14 +185,12 @@ impl<'m> Playback<'m> {
     }
 
     /// The first line of the plain view.
-    #[must_use]
     pub fn plain_head(&self) -> String {
         let columns = self.spec.outputs.iter().map(|c| format!("{0},yhat_{0}", c.name));
         format!("t,{},device", columns.collect::<Vec<_>>().join(","))
     }
 
     /// The last sample as a line of comma-separated values.
-    #[must_use]
     pub fn plain_line(&self) -> String {
         let number = |value: Option<f64>| match value {
             None => String::new(),

@@ -32,7 +32,6 @@ pub struct View {
 
 impl View {
     /// Runs at `speed` samples per second.
-    #[must_use]
     pub fn new(speed: f64) -> Self {
         Self { speed: speed.clamp(SLOWEST, FASTEST), paused: false, output: 0, quit: false }
     }
@@ -56,9 +55,6 @@ impl View {
 }
 
 /// Plays until the person quits. The terminal is as before in the end, after a panic or a signal too.
-///
-/// # Errors
-/// What the terminal says.
 pub fn show(playback: &mut Playback<'_>, speed: f64) -> std::io::Result<()> {
     let ending = Ending::keep()?;
     let result = ratatui::try_init().and_then(|terminal| {

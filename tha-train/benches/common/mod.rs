@@ -22,13 +22,6 @@ pub fn cpu_seconds() -> f64 {
     nanoseconds.sum::<f64>() * 1e-9
 }
 
-/// Peak resident memory in MiB.
-pub fn peak_mib() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").expect("Linux keeps sizes in /proc");
-    let line = status.lines().find(|line| line.starts_with("VmHWM")).expect("VmHWM is always there");
-    line.split_whitespace().nth(1).and_then(|kib| kib.parse::<f64>().ok()).expect("a number of KiB") / 1024.0
-}
-
 /// Rows [1, u(t), u(t-1), ...] of independent inputs.
 pub(crate) fn lagged(inputs: usize, memory: usize, rows: usize, normal: &mut Normal) -> DMatrix<f64> {
     let u: Vec<f64> = (0..inputs * (rows + memory)).map(|_| normal.draw()).collect();

@@ -32,11 +32,6 @@ impl Tangent {
         Self { left, right }
     }
 
-    /// Its dimension: coefficients less the gauge freedom.
-    pub fn dimension(&self) -> usize {
-        self.left.parameters() - self.left.ranks().iter().map(|rank| rank * rank).sum::<usize>()
-    }
-
     /// ||P_T U^T R||_F for rows `x` of the network's inputs and R, N x l.
     pub fn norm(&self, x: &DMatrix<f64>, r: &DMatrix<f64>) -> f64 {
         let unfolded = |network: &Network| network.cores.iter().map(unfold).collect::<Vec<_>>();

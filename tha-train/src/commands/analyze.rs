@@ -1,14 +1,14 @@
 //! `tha-train analyze`: how far an ensemble is from the full model, and why.
 
-use super::args::{Threads, beside, read};
+use super::args::{Manner, beside, file_name, read};
 use super::error::CliError;
 use std::fmt::Write;
 use std::path::PathBuf;
-use tha_cli::{DataArgs, Replace, Speech, Status, count, figure, summary, table};
+use tha_cli::{DataArgs, Status, count, figure, summary, table};
 use tha_train::analysis::{self, Analysis, AnalysisParams, Bound, Pair};
 use tha_train::data::Dataset;
 use tha_train::model::Model;
-use tha_train::output::{self, Kind, Staging};
+use tha_train::output::{self, Kind};
 use tha_train::report::{self, Report};
 
 /// Compare an ensemble with the full model on data: the error and its exact decomposition, bounds, and what drives each
@@ -39,24 +39,20 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
     #[command(flatten)]
-    replace: Replace,
-    #[command(flatten)]
-    threads: Threads,
-    #[command(flatten)]
-    speech: Speech,
+    manner: Manner,
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
-    args.threads.apply();
+    args.manner.threads.apply();
     let (full, ensemble) = (Model::read(&args.full)?, Model::read(&args.ensemble)?);
-    let speech = beside(args.speech, &args.report)?;
+    let speech = beside(args.manner.speech, &args.report)?;
     if let Some(path) = &args.report {
         let read = args.data.files().chain([args.full.as_path(), args.ensemble.as_path()]);
-        output::check(path, Kind::Text, args.replace.force, read)?;
+        output::check(path, Kind::Text, args.manner.replace.force, read)?;
     }
     let data = read(&args.data, &full.columns(true))?;
     data.check_memory(full.spec().settled())?;
-    let status = Status::new(args.speech, data.warnings());
+    let status = Status::new(args.manner.speech, data.warnings());
     let pair = Pair::from_models(&full, &ensemble, &data)?;
     status.now(|| format!("analysing {}", count(pair.heads.len(), "head")));
     let options = AnalysisParams {
@@ -68,9 +64,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     if let Some(path) = &args.report {
         status.now(|| "writing the report".into());
         let page = page(args, &full, &ensemble, &data, &analysis)?;
-        let mut staging = Staging::among_others(args.replace.force);
-        staging.write(path, |to| to.write_all(page.as_bytes()))?;
-        staging.commit()?;
+        output::write([(path.as_path(), page.as_bytes())], args.manner.replace.force)?;
     }
     status.done();
     summary(speech, &analysis, || words(&analysis));
@@ -87,22 +81,15 @@ fn page(
     data: &Dataset,
     analysis: &Analysis,
 ) -> Result<String, CliError> {
-    let name =
-        |path: &PathBuf| path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
     // The ensemble may read its channels in another order than the full model.
     let own = read(&args.data, &ensemble.columns(true))?;
     debug_assert_eq!(own.len(), data.len());
+    let title = format!("{} against {}", file_name(&args.ensemble), file_name(&args.full));
+    let data_name = args.data.data.as_ref().map_or_else(|| "The data".into(), |path| file_name(path));
     Ok(report::html(&Report {
-        title: format!("{} against {}", name(&args.ensemble), name(&args.full)),
-        model: ensemble,
-        bytes: ensemble.to_bytes()?.len(),
-        data: &own,
-        data_name: args.data.data.as_ref().map_or_else(|| "The data".into(), name),
-        convergence: None,
         full: Some((full, full.to_bytes()?.len())),
         analysis: Some(analysis),
-        compared: &[],
-        auto: None,
+        ..Report::new(title, (ensemble, ensemble.to_bytes()?.len()), &own, data_name)
     }))
 }
 

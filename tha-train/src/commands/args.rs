@@ -3,8 +3,8 @@
 use super::error::CliError;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use std::path::PathBuf;
-use tha_cli::{DataArgs, Speech};
+use std::path::{Path, PathBuf};
+use tha_cli::{DataArgs, Replace, Speech};
 use tha_train::data::{Columns, Dataset, Source};
 use tha_train::fit::Validation;
 use tha_train::output;
@@ -37,6 +37,17 @@ impl Threads {
     }
 }
 
+/// How a command that writes goes about its work.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct Manner {
+    #[command(flatten)]
+    pub replace: Replace,
+    #[command(flatten)]
+    pub threads: Threads,
+    #[command(flatten)]
+    pub speech: Speech,
+}
+
 /// One of some values, by its name.
 pub fn choice<T: Clone + Send + Sync + 'static>(
     choices: &'static [(&'static str, T)],
@@ -45,6 +56,11 @@ pub fn choice<T: Clone + Send + Sync + 'static>(
         let found = choices.iter().find(|(name, _)| *name == chosen);
         found.map(|(_, value)| value.clone()).ok_or(format!("there is no {chosen}"))
     })
+}
+
+/// The name of a file, without its folder.
+pub fn file_name(path: &Path) -> String {
+    path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
 /// Reads the data set that is named.

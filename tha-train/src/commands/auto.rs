@@ -3,7 +3,7 @@
 use super::args::ColumnArgs;
 use super::error::{CliError, go_on};
 use super::fit::Args;
-use super::fit_report::Part;
+use super::fit_report::{Figures, Part, about_the_fit};
 use super::quantize::{self, Numbers};
 use super::shell::quoted;
 use super::watch::Watch;
@@ -11,14 +11,9 @@ use serde::Serialize;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tha_cli::{DataArgs, Speech, Status, count, figure, interrupt, summary, table, with_flags};
-use tha_core::RangePolicy;
-use tha_core::build::Interval;
-use tha_train::Quantized;
 use tha_train::auto::{AutoOutcome, AutoParams, Delivered, Honest, Recipe, Setting, Tried};
 use tha_train::data::Dataset;
-use tha_train::host;
 use tha_train::model::OutOfRange;
-use tha_train::output::Staging;
 use tha_train::report;
 
 /// Time where nobody says.
@@ -36,14 +31,8 @@ pub(super) struct Report<'a> {
     basis: String,
     maps: Option<usize>,
     gamma: f64,
-    range_policy: &'static str,
-    pub(super) numbers: &'static str,
-    /// What making integers cost, with `--numbers i16`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    quantized: Option<&'a Quantized>,
-    parameters: usize,
-    flash_bytes: usize,
-    macs_per_sample: usize,
+    #[serde(flatten)]
+    figures: Figures<'a>,
     /// What models of so many bytes at most would cost in error.
     budgets: Vec<Budget>,
     tried: &'a [Tried],
@@ -52,11 +41,6 @@ pub(super) struct Report<'a> {
     /// Gives the same bytes again; not known to those who have not read the data from files.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<String>,
-    /// Of the intervals around the outputs; none where too few samples were held out to tell.
-    coverage: Option<f64>,
-    half_widths: Option<&'a [f32]>,
-    seconds: f64,
-    peak_rss_mb: Option<f64>,
     out_of_range: Vec<OutOfRange>,
 }
 
@@ -152,19 +136,16 @@ pub(super) fn run(args: &Args, speech: Speech, data: &Dataset, start: Instant) -
     let minutes = args.minutes.or(args.trials.is_none().then_some(MINUTES));
     let params = params(args, minutes);
     params.check(data)?;
-    let status = Status::new(args.speech, [data.warnings(), data.device_warnings()].concat());
+    let status = Status::new(args.manner.speech, [data.warnings(), data.device_warnings()].concat());
     let mut watch = Watch::new(&status);
     watch.until = minutes.map(|minutes| start + Duration::from_secs_f64(60.0 * minutes));
     interrupt::wait_for_me();
     let outcome = params.fit(data, &watch)?;
     let (bytes, quantized) = quantize::bytes(args, &outcome.model, data, &status)?;
-    let page = args.report.as_ref().map(|_| page(&args.out, data, &outcome, bytes.len()));
-    let mut staging = Staging::among_others(args.replace.force);
-    staging.write(&args.out, |to| to.write_all(&bytes))?;
-    if let (Some(path), Some(page)) = (&args.report, page) {
-        staging.write(path, |to| to.write_all(page.as_bytes()))?;
-    }
-    staging.commit()?;
+    args.write(&bytes, || {
+        let report = about_the_fit(&args.out, (&outcome.model, bytes.len()), data);
+        report::html(&report::Report { auto: Some(&outcome), ..report })
+    })?;
     status.done();
     let mut command = vec![command(&args.data, &args.columns, &args.out, args.seed, &outcome.recipe)];
     if args.numbers == Numbers::I16 {
@@ -175,8 +156,8 @@ pub(super) fn run(args: &Args, speech: Speech, data: &Dataset, start: Instant) -
         command.push("--portable".into());
     }
     let mut report = Report::new(data, &outcome, bytes.len(), start, Some(command.join(" ")));
-    report.numbers = args.numbers.name();
-    report.quantized = quantized.as_ref();
+    report.figures.numbers = args.numbers.name();
+    report.figures.quantized = quantized.as_ref();
     summary(speech, &report, || words(&args.out, &outcome, &report));
     go_on()
 }
@@ -250,16 +231,7 @@ impl<'a> Report<'a> {
             basis: bases.join(" "),
             maps: outcome.heads.iter().filter_map(|head| head.setting.maps).max(),
             gamma: first.map_or(1.0, |setting| setting.gamma),
-            range_policy: match outcome.model.spec().range {
-                RangePolicy::Pass => "pass",
-                RangePolicy::Clamp => "clamp",
-                RangePolicy::Extend => "extend",
-            },
-            numbers: Numbers::F32.name(),
-            quantized: None,
-            parameters: outcome.model.parameters(),
-            flash_bytes,
-            macs_per_sample: outcome.model.macs(),
+            figures: Figures::new(&outcome.model, flash_bytes, start),
             budgets: outcome
                 .budgets
                 .iter()
@@ -269,10 +241,6 @@ impl<'a> Report<'a> {
             failed: outcome.failures.iter().map(Failed::new).collect(),
             complete: outcome.complete,
             command,
-            coverage: outcome.model.interval().map(Interval::coverage),
-            half_widths: outcome.model.interval().map(Interval::half_widths),
-            seconds: start.elapsed().as_secs_f64(),
-            peak_rss_mb: host::peak_rss_mb(),
             out_of_range: Vec::new(),
         }
     }
@@ -319,29 +287,5 @@ pub(super) fn words(out: &Path, outcome: &AutoOutcome, report: &Report<'_>) -> S
     }
     text +=
         &report.command.as_ref().map_or_else(String::new, |command| format!("the same again: {command}\n"));
-    text + &format!(
-        "{}: {}, {} parameters, {} bytes of flash, {} multiply-accumulates per sample, {:.1} s",
-        out.display(),
-        count(outcome.model.spec().heads.len(), "head"),
-        report.parameters,
-        report.flash_bytes,
-        report.macs_per_sample,
-        report.seconds,
-    )
-}
-
-fn page(out: &Path, data: &Dataset, outcome: &AutoOutcome, bytes: usize) -> String {
-    let file = |path: &Path| path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
-    report::html(&report::Report {
-        title: file(out),
-        model: &outcome.model,
-        bytes,
-        data,
-        data_name: format!("{}, the data of the fit,", file(Path::new(&data.origin))),
-        convergence: None,
-        full: None,
-        analysis: None,
-        compared: &[],
-        auto: Some(outcome),
-    })
+    text + &report.figures.words(out, &count(outcome.model.spec().heads.len(), "head"))
 }

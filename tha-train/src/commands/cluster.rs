@@ -1,6 +1,6 @@
 //! `tha-train plan`, `head` and `merge`: a fit divided among machines that see one folder.
 
-use super::args::{Threads, beside, read};
+use super::args::{Manner, Threads, beside, read};
 use super::auto;
 use super::error::{CliError, go_on};
 use super::fit::{self, strategy_of};
@@ -12,9 +12,9 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
-use tha_cli::{Replace, Speech, Status, count, figure, summary};
+use tha_cli::{Speech, Status, count, figure, summary};
 use tha_train::fit::FitParams;
-use tha_train::output::{self, Kind, Staging};
+use tha_train::output::{self, Kind};
 use tha_train::plan::{Made, Plan, ranges};
 
 /// Plan a fit whose heads any machine can fit that sees the folder.
@@ -70,16 +70,12 @@ pub(super) struct MergeArgs {
     #[arg(long, value_name = "MODEL.tha")]
     out: PathBuf,
     #[command(flatten)]
-    replace: Replace,
-    #[command(flatten)]
-    threads: Threads,
-    #[command(flatten)]
-    speech: Speech,
+    manner: Manner,
 }
 
 pub(super) fn plan(args: &PlanArgs) -> Result<(), CliError> {
     let PlanArgs { dir, fit } = args;
-    fit.threads.apply();
+    fit.manner.threads.apply();
     let alone = [
         ("--minutes", fit.minutes.is_some(), "what is tried would depend on the machine; give --trials"),
         ("--numbers", fit.numbers != Numbers::F32, "`merge` writes f32; use `quantize` on the model"),
@@ -95,7 +91,7 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), CliError> {
     }
     let data = read(&fit.data, &fit.columns.columns())?;
     let validation = fit.validation.read(&data)?;
-    let status = Status::new(fit.speech, fit.validation.warnings(&data, validation.as_ref()));
+    let status = Status::new(fit.manner.speech, fit.validation.warnings(&data, validation.as_ref()));
     let watch = Watch::new(&status);
     let plan = if fit.auto {
         Plan::auto(auto::params(fit, None), data, dir, &watch)?
@@ -111,7 +107,7 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), CliError> {
     let object = json!({
         "dir": dir.to_string(), "heads": heads, "missing": missing, "divided": plan.divided(), "portable": plan.portable(),
     });
-    summary(fit.speech, &object, || match (&missing[..], plan.divided()) {
+    summary(fit.manner.speech, &object, || match (&missing[..], plan.divided()) {
         ([], _) => format!("{dir}: {}, all done: tha-train merge {dir}", count(heads, "head")),
         (_, false) => {
             format!("{dir}: 1 head, as the work cannot be divided: tha-train head {dir} 0, then merge")
@@ -150,17 +146,15 @@ pub(super) fn head(args: &HeadArgs) -> Result<(), CliError> {
 
 pub(super) fn merge(args: &MergeArgs) -> Result<(), CliError> {
     let start = Instant::now();
-    args.threads.apply();
-    let speech = beside(args.speech, [&args.out])?;
-    output::check(&args.out, Kind::Model, args.replace.force, [])?;
+    args.manner.threads.apply();
+    let speech = beside(args.manner.speech, [&args.out])?;
+    output::check(&args.out, Kind::Model, args.manner.replace.force, [])?;
     let plan = Plan::read(&args.dir, None)?;
-    let status = Status::new(args.speech, Vec::new());
+    let status = Status::new(args.manner.speech, Vec::new());
     let mut merged = plan.merge(&args.dir, &Watch::new(&status))?;
     let bytes = merged.made.model().to_bytes()?;
     go_on()?;
-    let mut staging = Staging::among_others(args.replace.force);
-    staging.write(&args.out, |to| to.write_all(&bytes))?;
-    staging.commit()?;
+    output::write([(args.out.as_path(), &bytes[..])], args.manner.replace.force)?;
     status.done();
     let mut text = String::new();
     for (processor, heads) in merged.processors.iter().filter(|_| merged.processors.len() > 1) {

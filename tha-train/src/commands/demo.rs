@@ -4,14 +4,14 @@ mod next;
 mod stream;
 mod words;
 
-use super::args::Threads;
+use super::args::Manner;
 use super::error::{CliError, go_on};
 use super::synth::stage;
 use super::watch::Watch;
 use next::Commands;
 use std::path::PathBuf;
 use std::time::Instant;
-use tha_cli::{Replace, Speech, Status, summary};
+use tha_cli::{Status, summary};
 use tha_core::RangePolicy;
 use tha_train::analysis::{self, Analysis, Pair};
 use tha_train::data::Dataset;
@@ -36,11 +36,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     #[command(flatten)]
-    replace: Replace,
-    #[command(flatten)]
-    threads: Threads,
-    #[command(flatten)]
-    speech: Speech,
+    manner: Manner,
 }
 
 /// The folder for the source code, inside the folder of the demo.
@@ -81,9 +77,9 @@ struct Candidate {
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let start = Instant::now();
-    args.threads.apply();
-    output::check_folder(&args.out, &FILES, args.replace.force)?;
-    let status = Status::new(args.speech, Vec::new());
+    args.manner.threads.apply();
+    output::check_folder(&args.out, &FILES, args.manner.replace.force)?;
+    let status = Status::new(args.manner.speech, Vec::new());
     let data = synth::generate(&synth::SynthParams {
         channels: CHANNELS,
         outputs: 2,
@@ -115,7 +111,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         next: commands.next(&args.out, chosen.name),
         seconds: start.elapsed().as_secs_f64(),
     };
-    summary(args.speech, &report, || words(args, &report));
+    summary(args.manner.speech, &report, || words(args, &report));
     Ok(())
 }
 
@@ -198,7 +194,7 @@ fn write(
     sources.push(export::rust(chosen.name, chosen.model.spec(), &chosen.bytes));
     let page = page(candidates, best, &data.test);
     go_on()?;
-    let mut staging = Staging::among_others(args.replace.force);
+    let mut staging = Staging::among_others(args.manner.replace.force);
     staging.folder(&args.out.join(EXPORT))?;
     staging.write(&args.out.join(SUBSETS), |to| Ok(serde_json::to_writer(to, &neighbours())?))?;
     let mut names = vec![SUBSETS.to_owned()];
@@ -237,16 +233,11 @@ fn page(candidates: &[Candidate], best: usize, data: &Dataset) -> String {
             macs: candidate.model.macs(),
         })
         .collect();
+    let title = format!("A sensor array: {} against {}", shown.name, full.name);
     report::html(&report::Report {
-        title: format!("A sensor array: {} against {}", shown.name, full.name),
-        model: &shown.model,
-        bytes: shown.bytes.len(),
-        data,
-        data_name: "test.csv (seen by no fit)".into(),
-        convergence: None,
         full: Some((&full.model, full.bytes.len())),
         analysis: shown.analysis.as_ref(),
         compared: &compared,
-        auto: None,
+        ..report::Report::new(title, (&shown.model, shown.bytes.len()), data, "test.csv (seen by no fit)")
     })
 }

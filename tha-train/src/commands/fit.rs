@@ -1,6 +1,6 @@
 //! `tha-train fit`: from a data file to a model file.
 
-use super::args::{ColumnArgs, Threads, ValidationArgs, beside, choice, read};
+use super::args::{ColumnArgs, Manner, ValidationArgs, beside, choice, read};
 use super::error::{CliError, go_on};
 use super::evaluate::out_of_range_in_words;
 use super::fit_report::{self, Report, in_flags, words};
@@ -8,13 +8,14 @@ use super::quantize::{self, Counts, Numbers};
 use super::subsets::strategy;
 use super::watch::Watch;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Instant;
-use tha_cli::{DataArgs, Replace, Speech, Status, summary};
+use tha_cli::{DataArgs, Status, summary};
 use tha_core::RangePolicy;
 use tha_train::data::Dataset;
 use tha_train::ensemble::{Combine, Strategy};
 use tha_train::fit::FitParams;
-use tha_train::output::{self, Kind, Staging};
+use tha_train::output::{self, Kind, OutputError};
 use tha_train::solve::{Decay, Ridge, Solver};
 use tha_train::stage::Basis;
 
@@ -41,8 +42,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "BASIS", conflicts_with = "memory")]
     basis: Option<Basis>,
     /// Piecewise-linear maps of all of these, of so many pieces between quantiles of the data, or none.
-    #[arg(long, value_name = "none|J", default_value = "none", value_parser = maps)]
-    maps: Maps,
+    #[arg(long, value_name = "none|J", default_value = "none", value_parser = or::<usize>("none", "a number of pieces"))]
+    maps: Or<usize>,
     /// Degree of the polynomial.
     #[arg(long, value_name = "D", default_value_t = FitParams::DEGREE)]
     pub degree: usize,
@@ -54,14 +55,14 @@ pub(super) struct Args {
     tol: f64,
     /// ladder: choice, descent and search as docs/solver.md has them; mvmals, als: the published algorithms; direct: least
     /// squares over all monomials, cut down to --max-rank, which noisy data want larger (8 or more) than the ladder does.
-    #[arg(long, default_value = "ladder", value_parser = choice(&SOLVERS))]
+    #[arg(long, default_value = "ladder", value_parser = choice(&FitParams::SOLVERS))]
     solver: Solver,
     /// Ridge parameter, or 'auto' to choose it on the held-out samples.
-    #[arg(long, value_name = "V|auto", default_value = "auto", value_parser = ridge)]
-    ridge: Ridge,
+    #[arg(long, value_name = "V|auto", default_value = "auto", value_parser = or::<f64>("auto", "a number"))]
+    ridge: Or<f64>,
     /// Weight of products against linear terms: mean square of all features together, that of the constant being one; 'auto' tries some.
-    #[arg(long, value_name = "V|auto", default_value = "auto", value_parser = gamma)]
-    gamma: Gamma,
+    #[arg(long, value_name = "V|auto", default_value = "auto", value_parser = or::<f64>("auto", "a number"))]
+    gamma: Or<f64>,
     /// Prior over the lags, for long memories: kernels are smooth and fade with this time constant, in samples. 'auto' tries
     /// some on the held-out samples (ladder, --memory 8 or more); 'none' leaves every lag for itself.
     #[arg(long, value_name = "TAU|auto|none", default_value = "auto", value_parser = decay)]
@@ -105,7 +106,7 @@ pub(super) struct Args {
     pub subsets: Option<String>,
     /// average: convex weights; stack: free weights; additive: each head fitted to what the others leave
     /// [default: average].
-    #[arg(long, value_parser = choice(&COMBINATIONS))]
+    #[arg(long, value_parser = choice(&FitParams::COMBINATIONS))]
     combine: Option<Combine>,
     /// Keep every finished head in this folder, and go on from what is there.
     #[arg(long, value_name = "DIR")]
@@ -121,7 +122,7 @@ pub(super) struct Args {
     no_refit: bool,
     /// Outside the training range: pass, polynomials go on; clamp, what the network sees stays in its range; extend, the same, and
     /// a linear part goes on [default: clamp with --basis or --maps, but for lags pass].
-    #[arg(long, value_parser = choice(&RANGES))]
+    #[arg(long, value_parser = choice(&FitParams::RANGES))]
     range: Option<RangePolicy>,
     /// The part of new measured outputs that the intervals of `predict --interval` and of the device are to hold; their half-widths are
     /// quantiles of the errors on validation samples and go into the model.
@@ -142,11 +143,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE.html")]
     pub report: Option<PathBuf>,
     #[command(flatten)]
-    pub replace: Replace,
-    #[command(flatten)]
-    pub threads: Threads,
-    #[command(flatten)]
-    pub speech: Speech,
+    pub manner: Manner,
 }
 
 const EXAMPLES: &str = "\
@@ -158,46 +155,21 @@ Examples:
   tha-train fit array.csv --out array.tha --heads 24 --combine additive
   tha-train fit --u u.npy --y y.npy --out model.tha --json";
 
-const SOLVERS: [(&str, Solver); 4] = [
-    ("ladder", Solver::Ladder),
-    ("mvmals", Solver::Mvmals),
-    ("als", Solver::Als),
-    ("direct", Solver::Direct),
-];
-const COMBINATIONS: [(&str, Combine); 3] =
-    [("average", Combine::Average), ("stack", Combine::Stack), ("additive", Combine::Additive)];
-const RANGES: [(&str, RangePolicy); 3] =
-    [("pass", RangePolicy::Pass), ("clamp", RangePolicy::Clamp), ("extend", RangePolicy::Extend)];
-
 const NUMBERS: [(&str, Numbers); 2] = [("f32", Numbers::F32), ("i16", Numbers::I16)];
 
-/// Pieces of the maps.
+/// A number, or nothing where a word stands in its place.
 #[derive(Clone, Copy, Debug)]
-struct Maps(Option<usize>);
+struct Or<T>(Option<T>);
 
-fn maps(text: &str) -> Result<Maps, String> {
-    if text == "none" {
-        return Ok(Maps(None));
+fn or<T: FromStr>(
+    word: &'static str,
+    number: &'static str,
+) -> impl Fn(&str) -> Result<Or<T>, String> + Clone {
+    move |text| match text.parse() {
+        _ if text == word => Ok(Or(None)),
+        Ok(value) => Ok(Or(Some(value))),
+        Err(_) => Err(format!("expected '{word}' or {number}")),
     }
-    text.parse().map(|pieces| Maps(Some(pieces))).map_err(|_| "expected 'none' or a number of pieces".into())
-}
-
-fn ridge(text: &str) -> Result<Ridge, String> {
-    if text == "auto" {
-        return Ok(Ridge::Auto);
-    }
-    text.parse().map(Ridge::Fixed).map_err(|_| "expected 'auto' or a number".into())
-}
-
-/// A given gamma.
-#[derive(Clone, Copy, Debug)]
-struct Gamma(Option<f64>);
-
-fn gamma(text: &str) -> Result<Gamma, String> {
-    if text == "auto" {
-        return Ok(Gamma(None));
-    }
-    text.parse().map(|gamma| Gamma(Some(gamma))).map_err(|_| "expected 'auto' or a number".into())
 }
 
 fn decay(text: &str) -> Result<Decay, String> {
@@ -212,26 +184,16 @@ fn decay(text: &str) -> Result<Decay, String> {
 }
 
 impl Args {
-    /// The filters that are asked for.
-    fn basis(&self) -> Basis {
-        self.basis.unwrap_or(Basis::Lags(self.memory))
-    }
-
-    /// Pieces of the maps.
-    fn pieces(&self) -> Option<usize> {
-        self.maps.0
-    }
-
     /// What is asked for, but for the inputs of the heads, whose names the data have.
     pub fn params(&self) -> FitParams<'_> {
         FitParams::new()
-            .basis(self.basis())
-            .maps(self.pieces())
+            .basis(self.basis.unwrap_or(Basis::Lags(self.memory)))
+            .maps(self.maps.0)
             .degree(self.degree)
             .max_rank(self.max_rank)
             .tolerance(self.tol)
             .solver(self.solver)
-            .ridge(self.ridge)
+            .ridge(self.ridge.0.map_or(Ridge::Auto, Ridge::Fixed))
             .decay(self.decay)
             .gamma(self.gamma.0)
             .restarts(self.restarts)
@@ -249,6 +211,13 @@ impl Args {
             .budget_macs(self.budget_macs)
             .portable(self.portable)
     }
+
+    /// Writes the model, and the page where a report is asked for.
+    pub fn write(&self, model: &[u8], page: impl FnOnce() -> String) -> Result<(), OutputError> {
+        let page = self.report.as_ref().map(|path| (path, page()));
+        let page = page.iter().map(|(path, page)| (path.as_path(), page.as_bytes()));
+        output::write([(self.out.as_path(), model)].into_iter().chain(page), self.manner.replace.force)
+    }
 }
 
 /// How the inputs of the heads are chosen, by the names that the data have.
@@ -258,14 +227,14 @@ pub(super) fn strategy_of(args: &Args, data: &Dataset) -> Result<Option<Strategy
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let start = Instant::now();
-    args.threads.apply();
+    args.manner.threads.apply();
     if !args.auto {
         args.params().check_values()?;
     }
-    let speech = beside(args.speech, [&args.out].into_iter().chain(&args.report))?;
+    let speech = beside(args.manner.speech, [&args.out].into_iter().chain(&args.report))?;
     for (path, kind) in [(Some(&args.out), Kind::Model), (args.report.as_ref(), Kind::Text)] {
         let read = args.data.files().chain(args.validation.val.as_deref());
-        path.map_or(Ok(()), |path| output::check(path, kind, args.replace.force, read))?;
+        path.map_or(Ok(()), |path| output::check(path, kind, args.manner.replace.force, read))?;
     }
     if args.report.as_ref().is_some_and(|report| output::same(report, &args.out)) {
         let name = args.out.display();
@@ -282,7 +251,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         .validation(args.validation.meant(validation.as_ref()));
     let params = params.check(&data)?;
 
-    let status = Status::new(args.speech, args.validation.warnings(&data, validation.as_ref()));
+    let status = Status::new(args.manner.speech, args.validation.warnings(&data, validation.as_ref()));
     let watch = Watch::new(&status);
     let mut outcome = params.fit(&data, &watch)?;
     outcome.ensemble = outcome.ensemble.map(in_flags);
@@ -293,18 +262,11 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     });
     let (bytes, quantized) = quantize::bytes(args, &outcome.model, &data, &status)?;
     go_on()?;
-    let page = |_: &PathBuf| fit_report::page(&args.out, &data, &outcome, bytes.len(), &watch.course);
-    let page = args.report.as_ref().map(page);
-    let mut staging = Staging::among_others(args.replace.force);
-    staging.write(&args.out, |to| to.write_all(&bytes))?;
-    if let (Some(path), Some(page)) = (&args.report, page) {
-        staging.write(path, |to| to.write_all(page.as_bytes()))?;
-    }
-    staging.commit()?;
+    args.write(&bytes, || fit_report::page(&args.out, &data, &outcome, bytes.len(), &watch.course))?;
     status.done();
     let mut report = Report::new(&args.params(), &outcome, bytes.len(), start, args.heads, out_of_range);
-    report.numbers = args.numbers.name();
-    report.quantized = quantized.as_ref();
+    report.figures.numbers = args.numbers.name();
+    report.figures.quantized = quantized.as_ref();
     summary(speech, &report, || words(args, &outcome, &report));
     Ok(())
 }

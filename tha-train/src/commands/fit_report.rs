@@ -1,5 +1,6 @@
 //! What `fit` says: as JSON, in words, and as a page.
 
+use super::args::file_name;
 use super::fit::Args;
 use super::quantize::Numbers;
 use serde::Serialize;
@@ -12,8 +13,9 @@ use tha_train::data::Dataset;
 use tha_train::ensemble::Summary;
 use tha_train::fit::{FitParams, HeadReport, Outcome};
 use tha_train::host;
+use tha_train::inspect::policies;
 use tha_train::metrics::Metrics;
-use tha_train::model::{Interval, OutOfRange};
+use tha_train::model::{Interval, Model, OutOfRange};
 use tha_train::report::{self, Convergence};
 
 /// The page of a finished fit.
@@ -24,24 +26,19 @@ pub(super) fn page(
     bytes: usize,
     course: &Mutex<Convergence>,
 ) -> String {
-    let mut seen = lock(course).clone();
-    let name = |(k, head): (usize, &HeadReport)| {
-        Some((format!("{}: {}", k + 1, head.inputs.join(" ")), head.val_residual?))
-    };
-    seen.heads = outcome.heads.iter().enumerate().filter_map(name).collect();
-    let file = |path: &Path| path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
-    report::html(&report::Report {
-        title: file(out),
-        model: &outcome.model,
-        bytes,
-        data,
-        data_name: format!("{}, the data of the fit,", file(Path::new(&data.origin))),
-        convergence: Some(&seen),
-        full: None,
-        analysis: None,
-        compared: &[],
-        auto: None,
-    })
+    let seen = lock(course).clone().with_heads(&outcome.heads);
+    let report = about_the_fit(out, (&outcome.model, bytes), data);
+    report::html(&report::Report { convergence: Some(&seen), ..report })
+}
+
+/// The report of a model on the data that it was fitted to.
+pub(super) fn about_the_fit<'a>(
+    out: &Path,
+    model: (&'a Model, usize),
+    data: &'a Dataset,
+) -> report::Report<'a> {
+    let data_name = format!("{}, the data of the fit,", file_name(Path::new(&data.origin)));
+    report::Report::new(file_name(out), model, data, data_name)
 }
 
 /// What is said of an ensemble, with flags in the place of parameters.
@@ -61,19 +58,8 @@ pub(super) struct Report<'a> {
     maps: Option<usize>,
     /// Of the first head.
     gamma: Option<f64>,
-    range_policy: &'static str,
-    /// Of the intervals around the outputs; none where too few samples were held out to tell.
-    coverage: Option<f64>,
-    half_widths: Option<&'a [f32]>,
-    /// What making integers cost, with `--numbers i16`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) quantized: Option<&'a Quantized>,
-    pub(super) numbers: &'static str,
-    parameters: usize,
-    flash_bytes: usize,
-    macs_per_sample: usize,
-    seconds: f64,
-    peak_rss_mb: Option<f64>,
+    #[serde(flatten)]
+    pub(super) figures: Figures<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ensemble: Option<&'a Summary>,
     /// Heads that were asked for, where there are fewer distinct subsets than that.
@@ -102,20 +88,58 @@ impl<'a> Report<'a> {
             basis: basis.to_string(),
             maps,
             gamma: outcome.heads.first().map(|head| head.gamma),
-            range_policy: tha_train::inspect::policies(outcome.model.spec()).0,
-            coverage: outcome.model.interval().map(Interval::coverage),
-            half_widths: outcome.model.interval().map(Interval::half_widths),
-            quantized: None,
-            numbers: Numbers::F32.name(),
-            parameters: outcome.model.parameters(),
-            flash_bytes,
-            macs_per_sample: outcome.model.macs(),
-            seconds: start.elapsed().as_secs_f64(),
-            peak_rss_mb: host::peak_rss_mb(),
+            figures: Figures::new(&outcome.model, flash_bytes, start),
             ensemble: outcome.ensemble.as_ref(),
             heads_asked: asked.filter(|&asked| heads_made.is_some_and(|made| asked > made)),
             out_of_range,
         }
+    }
+}
+
+/// What every fit says of its model, and of the work.
+#[derive(Serialize)]
+pub(super) struct Figures<'a> {
+    range_policy: &'static str,
+    /// Of the intervals around the outputs; none where too few samples were held out to tell.
+    coverage: Option<f64>,
+    half_widths: Option<&'a [f32]>,
+    /// What making integers cost, with `--numbers i16`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) quantized: Option<&'a Quantized>,
+    pub(super) numbers: &'static str,
+    parameters: usize,
+    pub(super) flash_bytes: usize,
+    macs_per_sample: usize,
+    seconds: f64,
+    peak_rss_mb: Option<f64>,
+}
+
+impl<'a> Figures<'a> {
+    pub(super) fn new(model: &'a Model, flash_bytes: usize, start: Instant) -> Self {
+        Self {
+            range_policy: policies(model.spec()).0,
+            coverage: model.interval().map(Interval::coverage),
+            half_widths: model.interval().map(Interval::half_widths),
+            quantized: None,
+            numbers: Numbers::F32.name(),
+            parameters: model.parameters(),
+            flash_bytes,
+            macs_per_sample: model.macs(),
+            seconds: start.elapsed().as_secs_f64(),
+            peak_rss_mb: host::peak_rss_mb(),
+        }
+    }
+
+    /// The last line of a summary: the file, what the model consists of, and its size and cost.
+    pub(super) fn words(&self, out: &Path, shape: &str) -> String {
+        format!(
+            "{}: {shape}, {} parameters, {} bytes of flash, {} multiply-accumulates per sample, {:.1} s",
+            out.display(),
+            self.parameters,
+            self.flash_bytes,
+            self.macs_per_sample,
+            self.seconds,
+        )
     }
 }
 
@@ -181,7 +205,7 @@ pub(super) fn words(args: &Args, outcome: &Outcome, report: &Report<'_>) -> Stri
                     "pruned: {} of {} heads kept, {} of {} bytes\n",
                     outcome.heads.len(),
                     summary.heads_before,
-                    report.flash_bytes,
+                    report.figures.flash_bytes,
                     summary.flash_bytes_before
                 );
             }
@@ -198,12 +222,5 @@ pub(super) fn words(args: &Args, outcome: &Outcome, report: &Report<'_>) -> Stri
             count(outcome.heads.len(), "head")
         }
     };
-    text + &format!(
-        "{}: {shape}, {} parameters, {} bytes of flash, {} multiply-accumulates per sample, {:.1} s",
-        args.out.display(),
-        report.parameters,
-        report.flash_bytes,
-        report.macs_per_sample,
-        report.seconds,
-    )
+    text + &report.figures.words(&args.out, &shape)
 }

@@ -1,11 +1,11 @@
 //! `tha-train predict`: a model's outputs for a data file.
 
-use super::args::{Threads, beside, read};
+use super::args::{Manner, beside, read};
 use super::error::{CliError, go_on};
 use super::evaluate::out_of_range_in_words;
 use serde_json::json;
 use std::path::PathBuf;
-use tha_cli::{DataArgs, Replace, Speech, Status, interrupt, summary};
+use tha_cli::{DataArgs, Status, interrupt, summary};
 use tha_train::data::write_csv;
 use tha_train::model::{Interval, Model};
 use tha_train::output::{self, Kind, Staging};
@@ -31,18 +31,14 @@ pub(super) struct Args {
     #[arg(long)]
     interval: bool,
     #[command(flatten)]
-    replace: Replace,
-    #[command(flatten)]
-    threads: Threads,
-    #[command(flatten)]
-    speech: Speech,
+    manner: Manner,
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
-    args.threads.apply();
-    let speech = beside(args.speech, [&args.out])?;
+    args.manner.threads.apply();
+    let speech = beside(args.manner.speech, [&args.out])?;
     let files = args.data.files().chain([args.model.as_path()]);
-    output::check(&args.out, Kind::Prediction, args.replace.force, files)?;
+    output::check(&args.out, Kind::Prediction, args.manner.replace.force, files)?;
     let model = Model::read(&args.model)?;
     let interval = model.interval().filter(|_| args.interval);
     if args.interval && interval.is_none() {
@@ -56,7 +52,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     data.check_memory(model.spec().settled())?;
     let out_of_range = model.out_of_range(&data);
     let warnings = [data.warnings(), out_of_range_in_words(&data.origin, &out_of_range)].concat();
-    let status = Status::new(args.speech, warnings);
+    let status = Status::new(args.manner.speech, warnings);
 
     let rows = data.scored_rows(model.spec().settled());
     let prediction = model.predict(&data, &rows);
@@ -80,7 +76,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         true => Err(std::io::ErrorKind::Interrupted.into()),
         false => Ok(()),
     };
-    let mut staging = Staging::among_others(args.replace.force);
+    let mut staging = Staging::among_others(args.manner.replace.force);
     let written = staging.write(&args.out, |to| write_csv(to, &names, &columns, stop_when_asked));
     go_on()?;
     written?;

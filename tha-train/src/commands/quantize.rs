@@ -1,14 +1,14 @@
 //! `tha-train quantize`: a model in 16-bit integers.
 
-use super::args::{Threads, beside, read};
+use super::args::{Manner, beside, read};
 use super::error::CliError;
 use super::fit;
 use super::shell::quoted;
 use std::path::PathBuf;
-use tha_cli::{DataArgs, Replace, Speech, Status, figure, summary, table};
+use tha_cli::{DataArgs, Status, figure, summary, table};
 use tha_train::data::Dataset;
 use tha_train::model::Model;
-use tha_train::output::{self, Kind, Staging};
+use tha_train::output::{self, Kind};
 use tha_train::quantize::OutputError;
 use tha_train::{QuantizeParams, Quantized, quantize};
 
@@ -32,11 +32,7 @@ pub(super) struct Args {
     #[command(flatten)]
     counts: Counts,
     #[command(flatten)]
-    replace: Replace,
-    #[command(flatten)]
-    threads: Threads,
-    #[command(flatten)]
-    speech: Speech,
+    manner: Manner,
 }
 
 /// What the counts of a converter mean.
@@ -109,19 +105,16 @@ fn meaning(text: &str) -> Result<(String, (f64, f64)), String> {
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
-    args.threads.apply();
-    let speech = beside(args.speech, [&args.out])?;
+    args.manner.threads.apply();
+    let speech = beside(args.manner.speech, [&args.out])?;
     let files = args.data.files().chain([args.model.as_path()]);
-    output::check(&args.out, Kind::Model, args.replace.force, files)?;
+    output::check(&args.out, Kind::Model, args.manner.replace.force, files)?;
     let model = Model::read(&args.model)?;
     let data = read(&args.data, &model.columns(true))?;
     data.check_memory(model.spec().settled())?;
-    let status = Status::new(args.speech, data.warnings());
+    let status = Status::new(args.manner.speech, data.warnings());
     let made = quantize(&model, &data, &args.counts.params())?;
-    let bytes = made.model.to_bytes()?;
-    let mut staging = Staging::among_others(args.replace.force);
-    staging.write(&args.out, |to| to.write_all(&bytes))?;
-    staging.commit()?;
+    output::write([(args.out.as_path(), &made.model.to_bytes()?[..])], args.manner.replace.force)?;
     status.done();
     summary(speech, &made, || format!("{}: {}", args.out.display(), words(&made)));
     Ok(())

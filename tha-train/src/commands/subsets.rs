@@ -3,22 +3,19 @@
 use super::error::CliError;
 use serde_json::Value;
 use tha_train::ensemble::Strategy;
+use tha_train::fit::FitParams;
 use tha_train::host::refusal;
 
 /// The strategy that is meant, for inputs of these names.
 pub(super) fn strategy(text: &str, inputs: &[String]) -> Result<Strategy, CliError> {
-    match text {
-        "random" => Ok(Strategy::Random),
-        "weighted" => Ok(Strategy::Weighted),
-        "covering" => Ok(Strategy::Covering),
-        "adaptive" => Ok(Strategy::Adaptive),
-        "per-output" => Ok(Strategy::PerOutput),
-        _ => match text.strip_prefix("file:") {
-            Some(path) => from_file(path, inputs).map(Strategy::Given),
-            None => Err(CliError::Usage(format!(
-                "--subsets: '{text}' is no strategy; expected random, weighted, covering, adaptive, per-output or file:PATH"
-            ))),
-        },
+    if let Some((_, strategy)) = FitParams::STRATEGIES.into_iter().find(|(name, _)| *name == text) {
+        return Ok(strategy);
+    }
+    match text.strip_prefix("file:") {
+        Some(path) => from_file(path, inputs).map(Strategy::Given),
+        None => Err(CliError::Usage(format!(
+            "--subsets: '{text}' is no strategy; expected random, weighted, covering, adaptive, per-output or file:PATH"
+        ))),
     }
 }
 
@@ -64,35 +61,4 @@ fn from_file(path: &str, inputs: &[String]) -> Result<Vec<Vec<usize>>, CliError>
         return Err(refuse(format!("there is no subset; {expected}")));
     }
     Ok(subsets)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_and_indices() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("s.json");
-        let inputs: Vec<String> = ["a", "b", "c"].map(String::from).to_vec();
-        let read = |text: &str| {
-            std::fs::write(&path, text).unwrap();
-            strategy(&format!("file:{}", path.display()), &inputs).map_err(|error| match error {
-                CliError::Usage(text) | CliError::Check(text) => text,
-            })
-        };
-        assert_eq!(read(r#"[["c", "a"], [1]]"#), Ok(Strategy::Given(vec![vec![0, 2], vec![1]])));
-        for (text, word) in [
-            (r#"[["d"]]"#, "\"d\" is not an input"),
-            ("[[3]]", "3 is not an input"),
-            ("[[0, 0]]", "twice"),
-            ("[]", "no subset"),
-            ("[0]", "not a list"),
-            ("{", "JSON"),
-        ] {
-            let message = read(text).unwrap_err();
-            assert!(message.contains(word) && !message.contains('\n'), "{message}");
-        }
-        assert!(strategy("magic", &inputs).is_err());
-    }
 }

@@ -1,13 +1,13 @@
 //! `tha-train tune`: the search of `fit --auto`, with error against size as its result.
 
-use super::args::{ColumnArgs, Threads, read};
+use super::args::{ColumnArgs, Manner, read};
 use super::auto::{Failed, MINUTES, command, expected};
 use super::error::{CliError, go_on};
 use super::watch::Watch;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use tha_cli::{DataArgs, Replace, Speech, Status, count, figure, interrupt, summary, table};
+use tha_cli::{DataArgs, Status, count, figure, interrupt, summary, table};
 use tha_train::auto::{AutoParams, Candidate, Setting, Tried, Tuning};
 use tha_train::output::{self, Kind, MARK, Staging};
 
@@ -54,11 +54,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     #[command(flatten)]
-    replace: Replace,
-    #[command(flatten)]
-    threads: Threads,
-    #[command(flatten)]
-    speech: Speech,
+    manner: Manner,
 }
 
 const EXAMPLES: &str = "\
@@ -106,9 +102,9 @@ struct Report<'a> {
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let start = Instant::now();
-    args.threads.apply();
+    args.manner.threads.apply();
     let files = [("front.json", Kind::Text), ("front.svg", Kind::Text)];
-    output::check_folder(&args.out, &files, args.replace.force)?;
+    output::check_folder(&args.out, &files, args.manner.replace.force)?;
     let data = read(&args.data, &args.columns.columns())?;
     let minutes = args.minutes.or(args.trials.is_none().then_some(MINUTES));
     let params = AutoParams::new()
@@ -120,7 +116,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         .checkpoint(args.checkpoint.clone().unwrap_or_else(|| args.out.join("trials")))
         .seed(args.seed);
     params.check(&data)?;
-    let status = Status::new(args.speech, [data.warnings(), data.device_warnings()].concat());
+    let status = Status::new(args.manner.speech, [data.warnings(), data.device_warnings()].concat());
     let mut watch = Watch::new(&status);
     watch.until = minutes.map(|minutes| start + Duration::from_secs_f64(60.0 * minutes));
     interrupt::wait_for_me();
@@ -128,14 +124,14 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
 
     let found = Found::new(args, &tuning);
     let text = serde_json::to_vec_pretty(&found)?;
-    let mut staging = Staging::among_others(args.replace.force);
+    let mut staging = Staging::among_others(args.manner.replace.force);
     staging.folder(&args.out)?;
     staging.write(&args.out.join("front.json"), |to| to.write_all(&text))?;
     staging.write(&args.out.join("front.svg"), |to| to.write_all(tuning.svg().as_bytes()))?;
     staging.commit()?;
     status.done();
     let report = Report { found: &found, seconds: start.elapsed().as_secs_f64() };
-    summary(args.speech, &report, || words(args, &tuning, &report));
+    summary(args.manner.speech, &report, || words(args, &tuning, &report));
     go_on()
 }
 

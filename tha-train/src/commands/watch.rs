@@ -31,17 +31,13 @@ impl Progress for Watch<'_> {
         let mut best = String::new();
         match event {
             Event::Warning(text) => return self.status.warning(text.clone()),
-            Event::Step(step) => lock(&self.course).steps.push(step.loss.max(0.0).sqrt()),
-            Event::Cycle { error, .. } | Event::JointStep { error, .. } => {
-                lock(&self.course).cycles.push(*error);
-            }
             Event::Tried { error, .. } => {
                 let mut least = lock(&self.best);
                 let known = least.map_or(*error, |least| least.min(*error));
                 *least = Some(known);
                 best = format!("; best so far {}", figure(known));
             }
-            _ => {}
+            _ => lock(&self.course).follow(event),
         }
         if let Some(until) = self.until {
             best += &format!("; {} s left", until.saturating_duration_since(Instant::now()).as_secs());

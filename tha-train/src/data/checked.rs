@@ -22,30 +22,27 @@ impl Dataset {
         records: &[String],
     ) -> Result<Self, DataError> {
         let [origin, _] = places;
+        let refuse = |place: &str, finding: String| Err(DataError::new(place, finding));
         let rows = u.first().map_or(0, |(_, column)| column.len());
         if rows == 0 {
-            return Err(DataError::new(origin, "no samples; expected samples x inputs"));
+            return refuse(origin, "no samples; expected samples x inputs".into());
         }
         let mut seen = HashSet::new();
         for (place, columns) in places.iter().zip([&u, &y]) {
             for (name, column) in columns {
                 if !seen.insert(name) {
-                    return Err(DataError::new(
-                        *place,
-                        format!("two channels are named '{name}'; rename one"),
-                    ));
+                    return refuse(place, format!("two channels are named '{name}'; rename one"));
                 }
                 if column.len() != rows {
                     let found = column.len();
-                    return Err(DataError::new(
-                        *place,
+                    return refuse(
+                        place,
                         format!("{found} rows, but {origin} has {rows}; they must be equal"),
-                    ));
+                    );
                 }
                 let unusable = |(row, &value)| Some((row, unusable(value)?));
                 if let Some((row, finding)) = column.iter().enumerate().find_map(unusable) {
-                    let place = format!("{place}, row {row}, column '{name}'");
-                    return Err(DataError::new(place, finding));
+                    return refuse(&format!("{place}, row {row}, column '{name}'"), finding);
                 }
             }
         }
@@ -59,10 +56,8 @@ impl Dataset {
             all.finish()
         } else {
             let found = records.len();
-            return Err(DataError::new(
-                "records",
-                format!("{found} ids, but {origin} has {rows} rows; expected one per row"),
-            ));
+            let finding = format!("{found} ids, but {origin} has {rows} rows; expected one per row");
+            return refuse("records", finding);
         };
         let (inputs, u) = u.into_iter().unzip();
         let (outputs, y) = y.into_iter().unzip();

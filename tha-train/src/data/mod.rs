@@ -220,26 +220,6 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn constant_inputs_are_named() {
-        let mut data = counting(&[5]);
-        data.u[1] = vec![7.0; 5];
-        assert_eq!(data.warnings().len(), 1);
-        assert!(data.warnings()[0].contains("'u2'"));
-    }
-
-    #[test]
-    fn large_offsets_are_named() {
-        let mut data = counting(&[5]);
-        assert!(data.device_warnings().is_empty());
-        data.u[1].iter_mut().for_each(|u| *u += 1e8);
-        data.y[0].iter_mut().for_each(|y| *y -= 1e9);
-        let said = data.device_warnings();
-        assert_eq!(said.len(), 2);
-        assert!(said[0].starts_with("counting: input 'u2' moves by 1.4e0 around 1.000e8"), "{}", said[0]);
-        assert!(said[1].contains("output 'y1'"));
-    }
-
-    #[test]
     fn the_fingerprint_sees_every_part() {
         let data = counting(&[4, 4]);
         let print = data.fingerprint();

@@ -3,16 +3,16 @@
 //!
 //! Exact when every d-tuple of inputs lies inside some subset, where averaging only shrinks.
 
-use super::heads::{Failure, Material, head_options, sort_out};
+use super::heads::{Failure, Material, Run, sort_out};
 use super::joint::{Joint, LIMIT};
 use super::options::Plan;
 use super::select::{Cost, NEGLIGIBLE};
-use super::{Chosen, EnsembleParams, Extra, cost, file_bytes, hint, metrics, relevance};
-use crate::checkpoint::{self, Checkpoint};
+use super::{Chosen, Ensemble, Extra, cost, file_bytes, hint, metrics, relevance};
+use crate::checkpoint;
 use crate::data::Split;
+use crate::fit::FitError;
 use crate::fit::judged::ChosenHead;
-use crate::fit::{self, FitError};
-use crate::progress::{Event, OnlyStop, Progress};
+use crate::progress::{Event, OnlyStop};
 use crate::solve::{self, Fit, Problem};
 use crate::stage::Staged;
 use nalgebra::DMatrix;
@@ -38,20 +38,13 @@ struct Added<'a> {
 }
 
 /// Additive heads.
-pub(super) fn choose(
-    material: &Material<'_>,
-    plan: Plan,
-    options: &fit::ValidFitParams,
-    ensemble: &EnsembleParams,
-    checkpoint: Option<&Checkpoint>,
-    progress: &dyn Progress,
-) -> Result<Chosen, FitError> {
-    let solve = &options.solve;
+pub(super) fn choose(of: &Ensemble<'_>, material: &Material<'_>, plan: Plan) -> Result<Chosen, FitError> {
+    let Ensemble { options, ensemble, run, .. } = *of;
     let p = material.inputs();
     let mut added = match plan {
         Plan::Fixed(subsets) => {
             let next = |k: usize, _: &Staged<'_>, _: &DMatrix<f64>| subsets.get(k).cloned();
-            train(material, subsets.len(), next, solve, checkpoint, progress)?
+            train(material, subsets.len(), next, run)?
         }
         Plan::Adaptive(count) => {
             let mut taken: Vec<Vec<usize>> = Vec::new();
@@ -61,7 +54,7 @@ pub(super) fn choose(
                 taken.push(subset.clone());
                 Some(subset)
             };
-            train(material, count, next, solve, checkpoint, progress)?
+            train(material, count, next, run)?
         }
     };
     let costs: Vec<Cost> = added.heads.iter().map(|head| cost(&head.inputs, &head.fit.network)).collect();
@@ -89,10 +82,10 @@ pub(super) fn choose(
         let subsets: Vec<Vec<usize>> = kept.iter().map(|&k| added.heads[k].inputs.clone()).collect();
         let next = |k: usize, _: &Staged<'_>, _: &DMatrix<f64>| subsets.get(k).cloned();
         let failures = std::mem::take(&mut added.failures);
-        added = train(material, subsets.len(), next, solve, checkpoint, progress)?;
+        added = train(material, subsets.len(), next, run)?;
         added.failures.splice(0..0, failures);
     }
-    let hint = hint::for_additive(material, added.residual, options, progress);
+    let hint = hint::for_additive(material, added.residual, run);
     let held_out = metrics(material, &added.held_out, joint(&added.heads).evaluate(&added.held_out));
     let Added { heads, failures, joint_steps, .. } = added;
     Ok((heads, held_out, Extra { joint_steps, failures, before, hint }))
@@ -109,9 +102,7 @@ fn train<'a>(
     material: &Material<'a>,
     count: usize,
     mut next: impl FnMut(usize, &Staged<'_>, &DMatrix<f64>) -> Option<Vec<usize>>,
-    options: &solve::SolveParams,
-    checkpoint: Option<&Checkpoint>,
-    progress: &dyn Progress,
+    run: Run<'_>,
 ) -> Result<Added<'a>, FitError> {
     let last = material.blocks.iter().copied().max().unwrap_or(0);
     let rows = |held: bool| -> Vec<usize> {
@@ -128,11 +119,11 @@ fn train<'a>(
     let start = Instant::now();
     for k in 0..count {
         let Some(subset) = next(k, fit, &left) else { break };
-        let result = first_fit(k, &subset, &part, &left, options, checkpoint, progress);
+        let result = first_fit(k, &subset, &part, &left, run);
         if let Ok(head) = &result {
             left -= head.fit.network.evaluate(&fit.of_inputs(&subset));
             judge_left -= head.fit.network.evaluate(&judge.of_inputs(&subset));
-            progress.report(&Event::head(k, k + 1, count, judge_left.norm() / norm, start));
+            run.progress.report(&Event::head(k, k + 1, count, judge_left.norm() / norm, start));
         }
         subsets.push(subset);
         results.push(result);
@@ -144,9 +135,9 @@ fn train<'a>(
 
     for cycle in 1..CYCLES {
         let before = best.0;
-        cycle_once(&format!("cycle-{cycle:03}"), &mut heads, fit, &mut left, options, checkpoint, progress)?;
+        cycle_once(&format!("cycle-{cycle:03}"), &mut heads, fit, &mut left, run)?;
         let residual = &judge.y - joint(&heads).evaluate(judge);
-        progress.report(&Event::Cycle { cycle: cycle + 1, error: residual.norm() / norm });
+        run.progress.report(&Event::Cycle { cycle: cycle + 1, error: residual.norm() / norm });
         if residual.norm() < best.0 {
             best = (residual.norm(), heads.clone());
         }
@@ -161,14 +152,12 @@ fn train<'a>(
     if joint.size() <= LIMIT {
         let mut waiting = 0;
         for step in 1..=JOINT_STEPS {
-            if progress.stop() {
-                return Err(FitError::Stopped);
-            }
+            run.go_on()?;
             if waiting == PATIENCE || !joint.sweep(fit) {
                 break;
             }
             let residual = (&judge.y - joint.evaluate(judge)).norm();
-            progress.report(&Event::JointStep { step, error: residual / norm });
+            run.progress.report(&Event::JointStep { step, error: residual / norm });
             waiting += 1;
             if residual < error * (1.0 - 1e-4) {
                 (error, waiting, joint_steps) = (residual, 0, step);
@@ -185,19 +174,15 @@ pub(super) fn refit(
     rows: &Staged<'_>,
     heads: &[ChosenHead],
     joint_steps: usize,
-    options: &solve::SolveParams,
     stage: &str,
-    checkpoint: Option<&Checkpoint>,
-    progress: &dyn Progress,
+    run: Run<'_>,
 ) -> Result<Vec<Fit>, FitError> {
     let mut heads = heads.to_vec();
     let mut left = &rows.y - joint(&heads).evaluate(rows);
-    cycle_once(stage, &mut heads, rows, &mut left, options, checkpoint, progress)?;
+    cycle_once(stage, &mut heads, rows, &mut left, run)?;
     let mut joint = joint(&heads);
     for _ in 0..joint_steps {
-        if progress.stop() {
-            return Err(FitError::Stopped);
-        }
+        run.go_on()?;
         if !joint.sweep(rows) {
             break;
         }
@@ -212,18 +197,16 @@ fn first_fit(
     subset: &[usize],
     part: &Part<'_>,
     left: &DMatrix<f64>,
-    options: &solve::SolveParams,
-    checkpoint: Option<&Checkpoint>,
-    progress: &dyn Progress,
+    run: Run<'_>,
 ) -> Result<ChosenHead, FitError> {
     let start = Instant::now();
-    let fit = checkpoint::keep(checkpoint, &format!("added-{k:05}"), &(subset, left.as_slice()), || {
+    let fit = checkpoint::keep(run.checkpoint, &format!("added-{k:05}"), &(subset, left.as_slice()), || {
         let problem = Problem { x: &part.fit.of_inputs(subset), y: left };
         // The rank is not chosen: what a head has to say is known only when the others have said theirs.
-        let ranks = Some(vec![options.max_rank.min(problem.x.ncols()); options.degree - 1]);
-        let options = solve::SolveParams { ranks, ..head_options(options, k) };
-        let choice = solve::choose(&problem, &part.blocks, &options, &OnlyStop(progress))?;
-        Ok(solve::fit(&problem, &choice.settings, choice.start(), &options, &OnlyStop(progress))?)
+        let ranks = Some(vec![run.solve.max_rank.min(problem.x.ncols()); run.solve.degree - 1]);
+        let options = solve::SolveParams { ranks, ..run.settings(k) };
+        let choice = solve::choose(&problem, &part.blocks, &options, &OnlyStop(run.progress))?;
+        Ok(solve::fit(&problem, &choice.settings, choice.start(), &options, &OnlyStop(run.progress))?)
     })?;
     let (inputs, outputs) = (subset.to_vec(), 0..left.ncols());
     let seconds = start.elapsed().as_secs_f64();
@@ -236,20 +219,17 @@ fn cycle_once(
     heads: &mut [ChosenHead],
     rows: &Staged<'_>,
     left: &mut DMatrix<f64>,
-    options: &solve::SolveParams,
-    checkpoint: Option<&Checkpoint>,
-    progress: &dyn Progress,
+    run: Run<'_>,
 ) -> Result<(), FitError> {
     for (k, head) in heads.iter_mut().enumerate() {
         let x = rows.of_inputs(&head.inputs);
         let stage = format!("{stage}-{k:05}");
         *left += head.fit.network.evaluate(&x);
         let from = (&head.inputs, &head.fit, left.as_slice());
-        let fit = checkpoint::keep(checkpoint, &stage, &from, || {
+        let fit = checkpoint::keep(run.checkpoint, &stage, &from, || {
             let problem = Problem { x: &x, y: left };
-            let (settings, start, options) =
-                (&head.fit.settings, &head.fit.network, head_options(options, k));
-            Ok(solve::fit(&problem, settings, Some(start), &options, &OnlyStop(progress))?)
+            let (settings, start) = (&head.fit.settings, Some(&head.fit.network));
+            Ok(solve::fit(&problem, settings, start, &run.settings(k), &OnlyStop(run.progress))?)
         })?;
         *left -= fit.network.evaluate(&x);
         head.fit = fit;
@@ -292,16 +272,16 @@ mod tests {
         let material = Material::new(&data, scored, stage);
         let options =
             solve::SolveParams { degree: 2, max_rank: 2, memory: 1, ..solve::SolveParams::default() };
+        let run = Run { solve: &options, checkpoint: None, progress: &Silent };
         let subsets = [vec![0, 1], vec![1, 2]];
         let train = |count: usize| {
             let next = |k: usize, _: &Staged<'_>, _: &DMatrix<f64>| subsets.get(k).cloned();
-            train(&material, count, next, &options, None, &Silent).unwrap()
+            train(&material, count, next, run).unwrap()
         };
         let (one, both) = (train(1), train(2));
         assert!(one.residual > 0.3 && both.residual < 0.02, "{} {}", one.residual, both.residual);
         assert_eq!(both.held_out.rows, (480..600).collect::<Vec<_>>(), "the last block");
-        let fits = refit(&material.samples, &both.heads, both.joint_steps, &options, "refit", None, &Silent)
-            .unwrap();
+        let fits = refit(&material.samples, &both.heads, both.joint_steps, "refit", run).unwrap();
         let mut left = material.samples.y.clone();
         for (head, fit) in both.heads.iter().zip(fits) {
             assert_eq!(head.weight, 1.0);

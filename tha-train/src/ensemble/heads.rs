@@ -47,6 +47,27 @@ impl<'a> Material<'a> {
     }
 }
 
+/// What every step of an ensemble is done with: the settings of the solver, where what is done is kept, and who watches.
+#[derive(Clone, Copy)]
+pub(super) struct Run<'a> {
+    pub solve: &'a solve::SolveParams,
+    pub checkpoint: Option<&'a Checkpoint<'a>>,
+    pub progress: &'a dyn Progress,
+}
+
+impl Run<'_> {
+    /// The settings of head `k`: the same but for the seed.
+    pub(super) fn settings(&self, k: usize) -> solve::SolveParams {
+        let seed = self.solve.seed.wrapping_add((k as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        solve::SolveParams { seed, ..self.solve.clone() }
+    }
+
+    /// Ends what was asked to stop.
+    pub(super) fn go_on(&self) -> Result<(), FitError> {
+        if self.progress.stop() { Err(FitError::Stopped) } else { Ok(()) }
+    }
+}
+
 /// A head whose settings are chosen.
 #[derive(Clone, Debug)]
 pub(super) struct Head {
@@ -84,33 +105,19 @@ pub struct Failure {
 /// Worse than this on the held-out samples, relative to the spread of the outputs, a head has diverged.
 const DIVERGED: f64 = 100.0;
 
-/// EnsembleParams of head `k`: the same but for the seed.
-pub(super) fn head_options(options: &solve::SolveParams, k: usize) -> solve::SolveParams {
-    let seed = options.seed.wrapping_add((k as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    solve::SolveParams { seed, ..options.clone() }
-}
-
 /// Chooses the settings of head `k`.
 pub(super) fn train(
     material: &Material<'_>,
     k: usize,
     subset: &[usize],
-    options: &solve::SolveParams,
-    checkpoint: Option<&Checkpoint>,
-    progress: &dyn Progress,
+    run: Run<'_>,
 ) -> Result<Head, FitError> {
     let start = Instant::now();
-    let options = head_options(options, k);
-    let stage = format!("head-{k:05}");
-    let choice = checkpoint::keep(
-        checkpoint,
-        &stage,
-        &(checkpoint::numbered(checkpoint, subset), material.scope),
-        || {
-            let problem = Problem { x: &material.samples.of_inputs(subset), y: &material.samples.y };
-            Ok(solve::choose(&problem, &material.blocks, &options, &OnlyStop(progress))?)
-        },
-    )?;
+    let from = (checkpoint::numbered(run.checkpoint, subset), material.scope);
+    let choice = checkpoint::keep(run.checkpoint, &format!("head-{k:05}"), &from, || {
+        let problem = Problem { x: &material.samples.of_inputs(subset), y: &material.samples.y };
+        Ok(solve::choose(&problem, &material.blocks, &run.settings(k), &OnlyStop(run.progress))?)
+    })?;
     let outputs = 0..material.data.outputs.len();
     let seconds = start.elapsed().as_secs_f64();
     Ok(Head { number: k, inputs: subset.to_vec(), choice, seconds, outputs })
@@ -120,19 +127,17 @@ pub(super) fn train(
 pub(super) fn train_all(
     material: &Material<'_>,
     subsets: &[Vec<usize>],
-    options: &solve::SolveParams,
-    checkpoint: Option<&Checkpoint>,
-    progress: &dyn Progress,
+    run: Run<'_>,
 ) -> Result<(Vec<Head>, Vec<Failure>), FitError> {
     let (start, done) = (Instant::now(), AtomicUsize::new(0));
     let results: Vec<Result<Head, FitError>> = subsets
         .par_iter()
         .enumerate()
         .map(|(k, subset)| {
-            let head = train(material, k, subset, options, checkpoint, progress);
+            let head = train(material, k, subset, run);
             let count = done.fetch_add(1, Ordering::Relaxed) + 1;
             if let Ok(head) = &head {
-                progress.report(&Event::head(k, count, subsets.len(), head.choice.error, start));
+                run.progress.report(&Event::head(k, count, subsets.len(), head.choice.error, start));
             }
             head
         })
@@ -171,22 +176,18 @@ pub(super) fn sort_out<T>(
 pub(super) fn fit_all(
     rows: &Staged<'_>,
     heads: &[ChosenHead],
-    options: &solve::SolveParams,
     stage: &str,
-    checkpoint: Option<&Checkpoint>,
-    progress: &dyn Progress,
+    run: Run<'_>,
 ) -> Result<Vec<Fit>, FitError> {
-    heads
-        .par_iter()
-        .map(|head| {
-            let k = head.number;
-            let from = (checkpoint::numbered(checkpoint, &head.inputs), &head.fit, &rows.rows);
-            checkpoint::keep(checkpoint, &format!("{stage}-{k:05}"), &from, || {
-                let y = rows.y.columns_range(head.outputs.clone()).into_owned();
-                let problem = Problem { x: &rows.of_inputs(&head.inputs), y: &y };
-                let (settings, start) = (&head.fit.settings, Some(&head.fit.network));
-                Ok(solve::fit(&problem, settings, start, &head_options(options, k), &OnlyStop(progress))?)
-            })
+    let fit = |head: &ChosenHead| {
+        let k = head.number;
+        let from = (checkpoint::numbered(run.checkpoint, &head.inputs), &head.fit, &rows.rows);
+        checkpoint::keep(run.checkpoint, &format!("{stage}-{k:05}"), &from, || {
+            let y = rows.y.columns_range(head.outputs.clone()).into_owned();
+            let problem = Problem { x: &rows.of_inputs(&head.inputs), y: &y };
+            let (settings, start) = (&head.fit.settings, Some(&head.fit.network));
+            Ok(solve::fit(&problem, settings, start, &run.settings(k), &OnlyStop(run.progress))?)
         })
-        .collect()
+    };
+    heads.par_iter().map(fit).collect()
 }

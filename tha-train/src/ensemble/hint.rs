@@ -1,11 +1,11 @@
 //! What other choices would have given on the samples held out to choose on, where that is cheap to know.
 
 use super::Combine;
-use super::heads::Material;
+use super::heads::{Material, Run};
 use super::weights::{Products, average, stack};
-use crate::fit::{self, held_out};
+use crate::fit::held_out;
 use crate::network::Features;
-use crate::progress::{OnlyStop, Progress};
+use crate::progress::OnlyStop;
 use crate::solve::{self, Problem};
 use nalgebra::DVector;
 
@@ -21,8 +21,7 @@ pub(super) fn for_weights(
     all: &Products,
     folds: &[Products],
     combine: Combine,
-    options: &fit::ValidFitParams,
-    progress: &dyn Progress,
+    run: Run<'_>,
 ) -> Option<String> {
     if all.truth.len() > CHEAP_HEADS {
         return None;
@@ -51,29 +50,13 @@ pub(super) fn for_weights(
             better.push(format!("{name} {other:.4}"));
         }
     }
-    if let Some(full) = full_model(material, options, progress)
-        && full < 0.98 * mine
-    {
-        better.push(format!("the full model (without `heads`) {full:.4}"));
-    }
+    better.extend(better_full_model(material, mine, run));
     say(mine, &better)
 }
 
 /// For additive heads: the full model.
-pub(super) fn for_additive(
-    material: &Material<'_>,
-    mine: f64,
-    options: &fit::ValidFitParams,
-    progress: &dyn Progress,
-) -> Option<String> {
-    let full = full_model(material, options, progress).filter(|full| *full < 0.98 * mine);
-    say(
-        mine,
-        &full
-            .map(|full| format!("the full model (without `heads`) {full:.4}"))
-            .into_iter()
-            .collect::<Vec<_>>(),
-    )
+pub(super) fn for_additive(material: &Material<'_>, mine: f64, run: Run<'_>) -> Option<String> {
+    say(mine, better_full_model(material, mine, run).as_slice())
 }
 
 fn say(mine: f64, better: &[String]) -> Option<String> {
@@ -85,13 +68,15 @@ fn say(mine: f64, better: &[String]) -> Option<String> {
     })
 }
 
+/// The full model in words, where it leaves less.
+fn better_full_model(material: &Material<'_>, mine: f64, run: Run<'_>) -> Option<String> {
+    let full = full_model(material, run).filter(|full| *full < 0.98 * mine)?;
+    Some(format!("the full model (without `heads`) {full:.4}"))
+}
+
 /// The residual of one head on all inputs on the held-out samples, if it is cheap.
-fn full_model(
-    material: &Material<'_>,
-    options: &fit::ValidFitParams,
-    progress: &dyn Progress,
-) -> Option<f64> {
-    let s = &options.solve;
+fn full_model(material: &Material<'_>, run: Run<'_>) -> Option<f64> {
+    let s = run.solve;
     let (q, r, d) = (material.samples.ncols(), s.max_rank, s.degree);
     let parameters = q * r * r * d.saturating_sub(2) + 2 * q * r;
     let work = (material.samples.nrows() as f64) * (parameters as f64).powi(2);
@@ -100,7 +85,7 @@ fn full_model(
     }
     let problem = Problem { x: &material.samples, y: &material.samples.y };
     let options = solve::SolveParams { restarts: s.restarts.min(2), ..s.clone() };
-    let choice = solve::choose(&problem, &material.blocks, &options, &OnlyStop(progress)).ok()?;
+    let choice = solve::choose(&problem, &material.blocks, &options, &OnlyStop(run.progress)).ok()?;
     let error = held_out(&choice.networks, &material.blocks, problem.x) - problem.y;
     Some(error.norm() / problem.y.norm().max(f64::MIN_POSITIVE))
 }

@@ -35,10 +35,10 @@ use crate::fit::judged::{self, Choice, ChosenHead, Procedure};
 use crate::fit::{self, FitError};
 use crate::metrics::Metrics;
 use crate::network::Network;
-use crate::progress::Progress;
+use crate::progress::{Progress, Silent};
 use crate::solve::Fit;
 use crate::stage::Staged;
-use heads::{Head, Material, fit_all};
+use heads::{Head, Material, Run, fit_all};
 use nalgebra::DMatrix;
 use options::Plan;
 use select::Cost;
@@ -72,7 +72,8 @@ pub(crate) fn fit(
     checkpoint: Option<&Checkpoint<'_>>,
     progress: &dyn Progress,
 ) -> Result<fit::Outcome, FitError> {
-    let procedure = Ensemble { data, options, ensemble, only: None, checkpoint, progress };
+    let run = Run { solve: &options.solve, checkpoint, progress };
+    let procedure = Ensemble { data, options, ensemble, only: None, run };
     let (fit, chosen) = judged::fit(&procedure, data, options)?;
     let inputs = |head: &fit::HeadReport| {
         let index = |name: &String| data.inputs.iter().position(|other| other == name);
@@ -108,7 +109,8 @@ pub(crate) fn apart(
     }
     let rows = judged::first_rows(data, options)?;
     let material = Material::new(data, rows.clone(), options.stage(data, &rows)?);
-    Ok(match ensemble.plan(&material, options, Some(checkpoint))? {
+    let run = Run { solve: &options.solve, checkpoint: Some(checkpoint), progress: &Silent };
+    Ok(match ensemble.plan(&material, run)? {
         None => Apart::Count(data.outputs.len()),
         // Every fold has its own idea of what is relevant; and maps that no input has enough values for are refused.
         Some(Plan::Fixed(subsets))
@@ -133,8 +135,8 @@ pub(crate) fn fit_head(
     checkpoint: &Checkpoint<'_>,
     progress: &dyn Progress,
 ) -> Result<Option<String>, FitError> {
-    let checkpoint = Some(checkpoint);
-    let procedure = Ensemble { data, options, ensemble, only: Some(k), checkpoint, progress };
+    let run = Run { solve: &options.solve, checkpoint: Some(checkpoint), progress };
+    let procedure = Ensemble { data, options, ensemble, only: Some(k), run };
     match judged::work(&procedure, data, options) {
         Ok(()) => Ok(None),
         Err(FitError::NoHead { reason }) => Ok(Some(reason)),
@@ -150,11 +152,11 @@ struct Ensemble<'a> {
     ensemble: &'a EnsembleParams,
     /// The one head to fit, where it is one of many tasks.
     only: Option<usize>,
-    checkpoint: Option<&'a Checkpoint<'a>>,
-    progress: &'a dyn Progress,
+    run: Run<'a>,
 }
 
 /// What is known of chosen heads beside themselves.
+#[derive(Default)]
 struct Extra {
     /// Joint steps over additive heads.
     joint_steps: usize,
@@ -168,22 +170,17 @@ impl Procedure for Ensemble<'_> {
     type Extra = Extra;
 
     fn choose(&self, rows: Vec<usize>) -> Result<(Choice, Extra), FitError> {
-        let Self { data, options, ensemble, progress, .. } = *self;
+        let Self { data, options, ensemble, run, .. } = *self;
         let stage = options.stage(data, &rows)?;
         let material = Material::new(data, rows, stage);
-        let checkpoint = self.checkpoint;
-        let plan = ensemble.plan(&material, options, checkpoint)?;
+        let plan = ensemble.plan(&material, run)?;
         let (heads, held_out, extra) = match (plan, ensemble.combine) {
             (plan, _) if self.only.is_some() => self.lone(&material, plan.as_ref())?,
-            (None, _) => per_output::choose(&material, options, ensemble, checkpoint, progress)?,
-            (Some(plan), Combine::Additive) => {
-                additive::choose(&material, plan, options, ensemble, checkpoint, progress)?
-            }
-            (Some(plan), _) => weigh::choose(&material, plan, options, ensemble, checkpoint, progress)?,
+            (None, _) => per_output::choose(self, &material)?,
+            (Some(plan), Combine::Additive) => additive::choose(self, &material, plan)?,
+            (Some(plan), _) => weigh::choose(self, &material, plan)?,
         };
-        if progress.stop() {
-            return Err(FitError::Stopped);
-        }
+        run.go_on()?;
         let samples = material.samples;
         let stage = samples.stage().clone();
         let choice = Choice { stage, rows: Vec::new(), heads, held_out, joint: ensemble.adds() };
@@ -208,16 +205,13 @@ impl Procedure for Ensemble<'_> {
         if self.only.is_some() && self.ensemble.combine == Combine::Average {
             return Ok(choice.clone());
         }
-        let (solve, checkpoint, progress) = (&self.options.solve, self.checkpoint, self.progress);
         let (mut choice, samples) = choice.over(rows, self.data, self.options)?;
         let fits = if self.ensemble.adds() {
-            additive::refit(&samples, &choice.heads, extra.joint_steps, solve, stage, checkpoint, progress)?
+            additive::refit(&samples, &choice.heads, extra.joint_steps, stage, self.run)?
         } else {
-            fit_all(&samples, &choice.heads, solve, stage, checkpoint, progress)?
+            fit_all(&samples, &choice.heads, stage, self.run)?
         };
-        if progress.stop() {
-            return Err(FitError::Stopped);
-        }
+        self.run.go_on()?;
         for (head, fit) in choice.heads.iter_mut().zip(fits) {
             head.fit = fit;
         }
@@ -233,23 +227,22 @@ impl Procedure for Ensemble<'_> {
 impl Ensemble<'_> {
     /// The one head, with all the weight.
     fn lone(&self, material: &Material<'_>, plan: Option<&Plan>) -> Result<Chosen, FitError> {
-        let Self { options, ensemble, checkpoint, progress, .. } = *self;
         let k = self.only.unwrap_or(0);
-        let alone = ensemble.strategy.is_one();
+        let alone = self.ensemble.strategy.is_one();
         let head = match plan {
-            None => per_output::head(material, k, options, ensemble, checkpoint, progress)?,
+            None => per_output::head(self, material, k)?,
             Some(Plan::Fixed(subsets)) => {
                 let Some(subset) = subsets.get(if alone { 0 } else { k }) else {
                     return Err(FitError::NoHead { reason: format!("there are {} subsets", subsets.len()) });
                 };
-                heads::train(material, k, subset, &options.solve, checkpoint, progress)?.sound()?
+                heads::train(material, k, subset, self.run)?.sound()?
             }
             Some(Plan::Adaptive(_)) => {
                 return Err(FitError::NoHead { reason: "it depends on those before it".into() });
             }
         };
         let (heads, held_out) = chosen(material, &[head], &[1.0]);
-        Ok((heads, held_out, Extra { joint_steps: 0, failures: Vec::new(), before: (1, 0), hint: None }))
+        Ok((heads, held_out, Extra { before: (1, 0), ..Extra::default() }))
     }
 }
 
@@ -300,11 +293,8 @@ fn cost(inputs: &[usize], network: &Network) -> Cost {
 
 /// What the model says of itself.
 fn note(heads: usize, combine: Combine, samples: usize, nrmse: f64) -> String {
-    let combine = match combine {
-        Combine::Average => "average",
-        Combine::Stack => "stack",
-        Combine::Additive => "additive",
-    };
+    let name = fit::FitParams::COMBINATIONS.iter().find(|(_, other)| *other == combine);
+    let combine = name.map_or("", |(name, _)| name);
     format!("{heads} heads, {combine}, {samples} samples, validation NRMSE {nrmse:.4}")
 }
 

@@ -1,10 +1,10 @@
 //! What an ensemble is to be, whether that is possible, and SelectSubsets of Algorithm 1 by the strategy asked for.
 
-use super::heads::Material;
+use super::heads::{Material, Run};
 use super::relevance;
 use super::select::{Cost, Room};
 use super::subsets::{self, Strategy};
-use crate::checkpoint::{self, Checkpoint};
+use crate::checkpoint;
 use crate::data::Dataset;
 use crate::fit::{self, FitError};
 use crate::host;
@@ -130,21 +130,16 @@ impl EnsembleParams {
     }
 
     /// SelectSubsets; `None` where every output finds its own inputs.
-    pub(super) fn plan(
-        &self,
-        material: &Material<'_>,
-        options: &fit::ValidFitParams,
-        checkpoint: Option<&Checkpoint<'_>>,
-    ) -> Result<Option<Plan>, FitError> {
+    pub(super) fn plan(&self, material: &Material<'_>, run: Run<'_>) -> Result<Option<Plan>, FitError> {
         let (p, size) = (material.inputs(), self.subset_size);
-        let mut rng = ChaCha8Rng::seed_from_u64(options.solve.seed);
+        let mut rng = ChaCha8Rng::seed_from_u64(run.solve.seed);
         let count = self.heads.unwrap_or(usize::from(u16::MAX));
         Ok(Some(Plan::Fixed(match &self.strategy {
             Strategy::Given(subsets) => subsets.clone(),
             Strategy::Random => subsets::random(p, size, count, &mut rng),
             Strategy::Weighted => {
                 let samples = &material.samples;
-                checkpoint::keep(checkpoint, "subsets", &material.scope, || {
+                checkpoint::keep(run.checkpoint, "subsets", &material.scope, || {
                     let relevance = relevance::relevance(samples, &samples.y, p);
                     Ok(subsets::weighted(&relevance, size, count, &mut rng))
                 })?
@@ -152,7 +147,7 @@ impl EnsembleParams {
             Strategy::Adaptive => return Ok(Some(Plan::Adaptive(count.min(subsets::choose(p, size))))),
             Strategy::PerOutput => return Ok(None),
             Strategy::Covering => {
-                let tuple = options.solve.degree.min(size);
+                let tuple = run.solve.degree.min(size);
                 if subsets::choose(p, tuple) > subsets::TUPLE_LIMIT {
                     return Err(FitError::Option {
                         option: "subsets",

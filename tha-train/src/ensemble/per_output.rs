@@ -5,11 +5,11 @@
 //! others. Here every output has its own inputs, ranks and ridge: the inputs are chosen forward, one at a time, each the one
 //! that lowers the residual on the judged samples most, until none lowers it enough.
 
-use super::heads::{Head, Material, head_options};
-use super::{Chosen, EnsembleParams, Extra, chosen, cost, file_bytes};
-use crate::checkpoint::{self, Checkpoint};
-use crate::fit::{self, FitError};
-use crate::progress::{Event, OnlyStop, Progress};
+use super::heads::{Head, Material, Run};
+use super::{Chosen, Ensemble, Extra, chosen, cost, file_bytes};
+use crate::checkpoint;
+use crate::fit::FitError;
+use crate::progress::{Event, OnlyStop};
 use crate::solve::{self, Problem};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,49 +19,37 @@ use std::time::Instant;
 const GAIN: f64 = 0.01;
 
 /// Chooses and fits a head for every output.
-pub(super) fn choose(
-    material: &Material<'_>,
-    options: &fit::ValidFitParams,
-    ensemble: &EnsembleParams,
-    checkpoint: Option<&Checkpoint>,
-    progress: &dyn Progress,
-) -> Result<Chosen, FitError> {
+pub(super) fn choose(of: &Ensemble<'_>, material: &Material<'_>) -> Result<Chosen, FitError> {
     let outputs = material.data.outputs.len();
     let (start, done) = (Instant::now(), AtomicUsize::new(0));
     let heads: Vec<Head> = (0..outputs)
         .into_par_iter()
         .map(|j| {
-            let head = head(material, j, options, ensemble, checkpoint, progress)?;
+            let head = head(of, material, j)?;
             let count = done.fetch_add(1, Ordering::Relaxed) + 1;
-            progress.report(&Event::head(j, count, outputs, head.choice.error, start));
+            of.run.progress.report(&Event::head(j, count, outputs, head.choice.error, start));
             Ok(head)
         })
         .collect::<Result<_, FitError>>()?;
 
     let costs: Vec<_> = heads.iter().map(|head| cost(&head.inputs, &head.choice.networks[0])).collect();
     let (heads, held_out) = chosen(material, &heads, &vec![1.0; outputs]);
-    let flash = file_bytes(material, &heads, options)?;
+    let flash = file_bytes(material, &heads, of.options)?;
     let rest = flash - costs.iter().map(|cost| cost.flash).sum::<usize>();
-    if !ensemble.room(rest).holds(costs.iter().copied()) {
+    if !of.ensemble.room(rest).holds(costs.iter().copied()) {
         // No output can be left out.
         return Err(FitError::Budget { flash, macs: costs.iter().map(|cost| cost.macs).sum() });
     }
     let before = (heads.len(), flash);
-    Ok((heads, held_out, Extra { joint_steps: 0, failures: Vec::new(), before, hint: None }))
+    Ok((heads, held_out, Extra { before, ..Extra::default() }))
 }
 
 /// The head of output `j`.
-pub(super) fn head(
-    material: &Material<'_>,
-    j: usize,
-    options: &fit::ValidFitParams,
-    ensemble: &EnsembleParams,
-    checkpoint: Option<&Checkpoint>,
-    progress: &dyn Progress,
-) -> Result<Head, FitError> {
+pub(super) fn head(of: &Ensemble<'_>, material: &Material<'_>, j: usize) -> Result<Head, FitError> {
     let begun = Instant::now();
-    let (inputs, choice) = checkpoint::keep(checkpoint, &format!("output-{j:05}"), &material.scope, || {
-        grow(material, j, ensemble.subset_size, options, progress)
+    let stage = format!("output-{j:05}");
+    let (inputs, choice) = checkpoint::keep(of.run.checkpoint, &stage, &material.scope, || {
+        grow(material, j, of.ensemble.subset_size, of.run)
     })?;
     Ok(Head { number: j, inputs, choice, seconds: begun.elapsed().as_secs_f64(), outputs: j..j + 1 })
 }
@@ -71,11 +59,10 @@ fn grow(
     material: &Material<'_>,
     j: usize,
     size: usize,
-    options: &fit::ValidFitParams,
-    progress: &dyn Progress,
+    run: Run<'_>,
 ) -> Result<(Vec<usize>, solve::Choice), FitError> {
     let y = material.samples.y.columns(j, 1).into_owned();
-    let solve = head_options(&options.solve, j);
+    let solve = run.settings(j);
     let mut best: Option<(Vec<usize>, solve::Choice)> = None;
     for _ in 0..size.min(material.inputs()) {
         let known = best.as_ref().map_or(&[][..], |(inputs, _)| inputs);
@@ -86,7 +73,7 @@ fn grow(
                 let mut inputs = [known, &[c]].concat();
                 inputs.sort_unstable();
                 let problem = Problem { x: &material.samples.of_inputs(&inputs), y: &y };
-                let choice = solve::choose(&problem, &material.blocks, &solve, &OnlyStop(progress))?;
+                let choice = solve::choose(&problem, &material.blocks, &solve, &OnlyStop(run.progress))?;
                 Ok((inputs, choice))
             })
             .collect();

@@ -115,7 +115,7 @@ fn better(
 
 #[cfg(test)]
 mod tests {
-    use super::super::heads::train_all;
+    use super::super::heads::{Run, train_all};
     use super::*;
     use crate::FitParams;
     use crate::data::tests::counting;
@@ -135,7 +135,8 @@ mod tests {
         let material = Material::new(&data, scored, stage);
         let options = SolveParams { degree: 1, max_rank: 1, memory: 1, ..SolveParams::default() };
         let subsets: Vec<Vec<usize>> = (0..40).map(|k| vec![k % 12, (k + 1 + k / 12) % 12]).collect();
-        let (heads, _) = train_all(&material, &subsets, &options, None, &Silent).unwrap();
+        let run = Run { solve: &options, checkpoint: None, progress: &Silent };
+        let (heads, _) = train_all(&material, &subsets, run).unwrap();
         let (every, all, _) = pool(&material, &heads, 40);
         let weights = average(&all);
         assert_eq!(every.len(), 40);

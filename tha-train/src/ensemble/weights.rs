@@ -45,19 +45,11 @@ impl Products {
     }
 
     /// ||Y - sum w_k Yhat_k||^2.
-    #[must_use]
     pub fn loss(&self, weights: &DVector<f64>) -> f64 {
         (self.square - 2.0 * self.truth.dot(weights) + weights.dot(&(&self.gram * weights))).max(0.0)
     }
 
-    /// ||Y - sum w_k Yhat_k|| / ||Y||.
-    #[must_use]
-    pub fn residual(&self, weights: &DVector<f64>) -> f64 {
-        if self.square > 0.0 { (self.loss(weights) / self.square).sqrt() } else { 0.0 }
-    }
-
     /// The same for some of the heads.
-    #[must_use]
     pub fn select(&self, heads: &[usize]) -> Self {
         Self {
             gram: self.gram.select_rows(heads).select_columns(heads),
@@ -67,7 +59,6 @@ impl Products {
     }
 
     /// The rows of `self` that are not among those of `other`.
-    #[must_use]
     pub fn minus(&self, other: &Self) -> Self {
         Self {
             gram: &self.gram - &other.gram,
@@ -78,7 +69,6 @@ impl Products {
 }
 
 /// The convex weights of least error.
-#[must_use]
 pub fn average(products: &Products) -> DVector<f64> {
     let count = products.truth.len();
     // <e_j, e_k> with e = Yhat - Y.
@@ -155,7 +145,6 @@ fn affine_least_norm(gram: &DMatrix<f64>, active: &[usize]) -> Option<DVector<f6
 const PENALTIES: [f64; 9] = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 1e6];
 
 /// Free weights near the average's. `folds` are the products over contiguous blocks of the rows; their sum is `all`.
-#[must_use]
 pub fn stack(all: &Products, folds: &[Products]) -> DVector<f64> {
     let anchor = average(all);
     let mut losses = vec![Vec::with_capacity(folds.len()); PENALTIES.len()];
@@ -185,7 +174,6 @@ fn strongest(losses: &[Vec<f64>]) -> Option<usize> {
 }
 
 /// Free weights of least error on the rows themselves; the smallest penalty keeps equal heads apart.
-#[must_use]
 pub fn free(products: &Products) -> DVector<f64> {
     near(products, &average(products), 1e-8)
 }
@@ -265,6 +253,6 @@ mod tests {
         products.add(&predictions, &truth);
         let weights = average(&products);
         assert!((weights[1] - 1.0).abs() < 1e-9, "{weights}");
-        assert!(products.residual(&weights) < 1e-6);
+        assert!(products.loss(&weights) < 1e-12 * products.square);
     }
 }

@@ -23,7 +23,6 @@ pub struct SourceFile {
 }
 
 /// The files `name`.h and `name`.c for a model, of floats or of integers.
-#[must_use]
 pub fn c(name: &str, model: &Model) -> [SourceFile; 2] {
     match model.integers() {
         Some(file) => integer::integers(name, model.spec(), &file.model()),

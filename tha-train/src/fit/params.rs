@@ -135,6 +135,27 @@ impl<'a> FitParams<'a> {
     pub const MAX_RANK: usize = 4;
     /// Coverage of the intervals by default.
     pub const COVERAGE: f64 = 0.9;
+    /// The algorithms by their names.
+    pub const SOLVERS: [(&'static str, Solver); 4] = [
+        ("ladder", Solver::Ladder),
+        ("mvmals", Solver::Mvmals),
+        ("als", Solver::Als),
+        ("direct", Solver::Direct),
+    ];
+    /// The ways of combining heads by their names.
+    pub const COMBINATIONS: [(&'static str, Combine); 3] =
+        [("average", Combine::Average), ("stack", Combine::Stack), ("additive", Combine::Additive)];
+    /// What is done outside the training range, by its name.
+    pub const RANGES: [(&'static str, RangePolicy); 3] =
+        [("pass", RangePolicy::Pass), ("clamp", RangePolicy::Clamp), ("extend", RangePolicy::Extend)];
+    /// How the inputs of heads are chosen, by its name.
+    pub const STRATEGIES: [(&'static str, Strategy); 5] = [
+        ("random", Strategy::Random),
+        ("weighted", Strategy::Weighted),
+        ("covering", Strategy::Covering),
+        ("adaptive", Strategy::Adaptive),
+        ("per-output", Strategy::PerOutput),
+    ];
 
     /// The defaults.
     pub fn new() -> Self {

@@ -4,7 +4,7 @@
 use super::Model;
 use crate::data::Dataset;
 use crate::reference::{Reference, beyond, used};
-use crate::stage::{InputMap, OutputMap};
+use crate::stage::{InputMap, OutputMap, cell};
 use nalgebra::DMatrix;
 use tha_core::RangePolicy;
 use tha_core::build::{self, Head, ModelSpec};
@@ -77,9 +77,7 @@ impl Model {
                 if nodes.is_empty() {
                     x[(row, column)] = z;
                 } else {
-                    let cell = nodes[1..nodes.len() - 1].iter().filter(|node| z >= f64::from(**node)).count();
-                    let [from, to] = [nodes[cell], nodes[cell + 1]].map(f64::from);
-                    let t = ((z - from) / (to - from)).clamp(0.0, 1.0);
+                    let (cell, t) = cell(nodes, z);
                     x[(row, column + cell)] = 1.0 - t;
                     x[(row, column + cell + 1)] = t;
                 }

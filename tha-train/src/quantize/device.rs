@@ -41,17 +41,11 @@ impl Integers {
     }
 
     /// The model as the device sees it.
-    ///
-    /// # Panics
-    /// Never: the bytes were checked when they came.
     pub fn model(&self) -> Model<'_> {
         Model::parse(self.bytes()).expect("checked by Integers::new")
     }
 
     /// The outputs at some rows, which must increase and have settled, as the device gives them.
-    ///
-    /// # Panics
-    /// Never: the room was checked when the file came.
     pub fn outputs(&self, data: &Dataset, rows: &[usize]) -> DeviceOutputs {
         let model = self.model();
         let mut state = Box::new(Room::new(&model).expect("checked by Integers::new"));

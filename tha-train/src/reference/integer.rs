@@ -42,7 +42,6 @@ fn narrow(value: i128) -> i128 {
 
 impl<'m> IntegerReference<'m> {
     /// A model before its first sample.
-    #[must_use]
     pub fn new(model: &Model<'m>) -> Self {
         let mut new =
             Self { model: *model, window: VecDeque::new(), signals: Vec::new(), last: Vec::new(), taken: 0 };

@@ -25,7 +25,9 @@ pub(crate) use scatter::{Cloud, Panel, scatter};
 use crate::analysis::Analysis;
 use crate::auto::AutoOutcome;
 use crate::data::Dataset;
+use crate::fit::HeadReport;
 use crate::model::Model;
+use crate::progress::Event;
 use page::Page;
 
 /// What a report is made from.
@@ -51,6 +53,20 @@ pub struct Report<'a> {
     pub compared: &'a [Compared],
     /// How an automatic fit came to the model.
     pub auto: Option<&'a AutoOutcome>,
+}
+
+impl<'a> Report<'a> {
+    /// A model of so many bytes on some data, and nothing else.
+    pub fn new(
+        title: impl Into<String>,
+        (model, bytes): (&'a Model, usize),
+        data: &'a Dataset,
+        data_name: impl Into<String>,
+    ) -> Self {
+        let (title, data_name) = (title.into(), data_name.into());
+        let (convergence, full, analysis, compared, auto) = (None, None, None, &[], None);
+        Self { title, model, bytes, data, data_name, convergence, full, analysis, compared, auto }
+    }
 }
 
 /// A model in a comparison of several.
@@ -81,6 +97,26 @@ pub struct Convergence {
     pub heads: Vec<(String, f64)>,
 }
 
+impl Convergence {
+    /// Enters what an event says of the course.
+    pub fn follow(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Step(step) => self.steps.push(step.loss.max(0.0).sqrt()),
+            Event::Cycle { error, .. } | Event::JointStep { error, .. } => self.cycles.push(*error),
+            _ => {}
+        }
+    }
+
+    /// The same course with the heads that came of it.
+    pub fn with_heads(mut self, heads: &[HeadReport]) -> Self {
+        let residual = |(k, head): (usize, &HeadReport)| {
+            Some((format!("{}: {}", k + 1, head.inputs.join(" ")), head.val_residual?))
+        };
+        self.heads = heads.iter().enumerate().filter_map(residual).collect();
+        self
+    }
+}
+
 /// The page.
 ///
 /// ```
@@ -88,18 +124,8 @@ pub struct Convergence {
 ///
 /// let made = generate(&SynthParams { samples: 50, ..SynthParams::new(SynthKind::Volterra) })?;
 /// let model = made.model.as_ref().expect("a network is a model");
-/// let page = html(&Report {
-///     title: "The truth".into(),
-///     model,
-///     bytes: model.to_bytes()?.len(),
-///     data: &made.test,
-///     data_name: "test data".into(),
-///     convergence: None,
-///     full: None,
-///     analysis: None,
-///     compared: &[],
-///     auto: None,
-/// });
+/// let bytes = model.to_bytes()?.len();
+/// let page = html(&Report::new("The truth", (model, bytes), &made.test, "test data"));
 /// assert!(page.contains("The truth"));
 ///
 /// let [header, source] = export_c("plant", &model);

@@ -6,7 +6,7 @@ use super::chart::{Lines, Series, lines};
 use super::page::{Page, escape, figure};
 use super::palette::SERIES;
 use crate::reference::Reference;
-use tha_core::build::{Feature, Filter, ModelSpec, Signal, Source};
+use tha_core::build::{Feature, Filter, ModelSpec, Signal};
 
 /// Curves that are shown, and points of each.
 const CURVES: usize = 4;
@@ -33,16 +33,7 @@ pub(super) fn stage(page: &mut Page, report: &Report<'_>) {
 
 /// The input that a signal comes from.
 fn input_of(spec: &ModelSpec, signal: Signal) -> usize {
-    let mut section = match signal {
-        Signal::Lag { input, .. } => return input,
-        Signal::Section { section, .. } => section,
-    };
-    loop {
-        match spec.stage.sections[section].source {
-            Source::Input(input) => return input,
-            Source::Section(earlier) => section = earlier,
-        }
-    }
+    spec.stage.input_of(signal).expect("a file names its inputs")
 }
 
 /// A signal in words, without its input.

@@ -1,8 +1,8 @@
 //! The bank: sections for every input, features made of them, and both computed over the records of a data set.
 
 use super::InputMap;
-use super::sections::State;
 use crate::data::Dataset;
+use crate::reference::Values;
 use tha_core::build::{self, Filter, Section, Signal, Source};
 
 /// One entry of z_t: a signal or the difference of two.
@@ -74,18 +74,17 @@ impl Bank {
         };
         let mut of_section: Vec<[Vec<f64>; 2]> = self.sections.iter().map(column).collect();
         for record in &data.records {
-            let mut states = vec![State::default(); self.sections.len()];
-            let mut passed = vec![0.0; self.sections.len()];
-            for row in record.rows.clone() {
+            let mut states = vec![Values::<f64>::at_rest(); self.sections.len()];
+            for (t, row) in record.rows.clone().enumerate() {
                 let place = places.get(row).copied().unwrap_or(row);
+                let mean = ((t + 1) as f64).recip();
                 for (k, section) in self.sections.iter().enumerate() {
                     let sample = match section.source {
                         Source::Input(input) => maps[input].standardise(data.u[input][row]),
-                        Source::Section(earlier) => passed[earlier],
+                        Source::Section(earlier) => states[earlier].feed,
                     };
-                    let outputs;
-                    (outputs, passed[k]) = states[k].step(&section.filter, sample);
-                    for (column, value) in of_section[k].iter_mut().zip(outputs) {
+                    states[k].step(section.filter, sample, mean);
+                    for (column, value) in of_section[k].iter_mut().zip(states[k].outputs) {
                         if let Some(entry) = column.get_mut(place) {
                             *entry = value;
                         }

@@ -8,7 +8,7 @@ use super::Stage;
 use crate::network::{Core, Network};
 
 impl Stage {
-    /// The network of some inputs over [`Staged::delivered`](super::Staged::delivered) that has the values of `network` over
+    /// The network of some inputs over the rows of a model file that has the values of `network` over
     /// [`Staged::of_inputs`](super::Staged::of_inputs).
     pub fn deliver(&self, network: &Network, inputs: &[usize]) -> Network {
         Network { cores: network.cores.iter().map(|core| self.deliver_core(core, inputs)).collect() }
@@ -52,9 +52,32 @@ impl Stage {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Staged;
+    use super::super::maps::cell;
     use super::super::rows::tests::noise;
     use crate::network::{Features, Network, Normal};
+    use nalgebra::{DMatrix, DVector};
     use tha_core::RangePolicy;
+
+    /// The rows of a model file: features as they are, and hat functions at the nodes of those with a map.
+    fn delivered(samples: &Staged<'_>, inputs: &[usize]) -> DMatrix<f64> {
+        let (stage, count) = (samples.stage(), samples.rows.len());
+        let mut columns = vec![DVector::from_element(count, 1.0)];
+        for feature in stage.delivered_features(inputs) {
+            let mut z = DVector::zeros(count);
+            samples.read(feature, &samples.rows, z.as_mut_slice());
+            z.apply(|z| *z = stage.seen(feature)(*z));
+            let nodes = &stage.known[feature].nodes;
+            let hat = |k: usize, z: f64| match cell(nodes, z) {
+                (at, part) if at == k => 1.0 - part,
+                (at, part) if at + 1 == k => part,
+                _ => 0.0,
+            };
+            columns.extend((0..nodes.len()).map(|k| z.map(|z| hat(k, z))));
+            columns.extend(nodes.is_empty().then_some(z));
+        }
+        DMatrix::from_columns(&columns)
+    }
 
     #[test]
     fn both_forms_have_the_same_values_inside_and_outside_of_the_range() {
@@ -69,7 +92,8 @@ mod tests {
                 let x = samples.of_inputs(inputs);
                 let network = Network::random(2, x.ncols(), &[3, 2], &mut Normal::new(7));
                 let delivered = stage.deliver(&network, inputs);
-                let (fit, device) = (network.evaluate(&x), delivered.evaluate(&samples.delivered(inputs)));
+                let (fit, device) =
+                    (network.evaluate(&x), delivered.evaluate(&self::delivered(&samples, inputs)));
                 let error = (&fit - &device).amax() / fit.amax();
                 assert!(error < 1e-12, "{basis} {pieces:?} {beyond:?}: {error}");
             }
@@ -82,8 +106,8 @@ mod tests {
         let network = Network::random(1, 1 + 4 * 5, &[2], &mut Normal::new(1));
         let delivered = stage.deliver(&network, &[0, 1]);
         // Four features: u and one average of two inputs; lo, five knots, hi.
-        assert_eq!(stage.nodes(3).len(), 7);
-        assert!(stage.nodes(3).windows(2).all(|pair| pair[0] < pair[1]));
+        assert_eq!(stage.known[3].nodes.len(), 7);
+        assert!(stage.known[3].nodes.windows(2).all(|pair| pair[0] < pair[1]));
         assert_eq!(delivered.q(), 1 + 4 * 7);
     }
 }

@@ -108,7 +108,7 @@ pub(super) fn distinct(values: &[f64], enough: usize) -> usize {
 }
 
 /// The cell of a value among nodes, and where in it: 0 at its left node, 1 at its right one; constant outside.
-pub(super) fn cell(nodes: &[f32], z: f64) -> (usize, f64) {
+pub(crate) fn cell(nodes: &[f32], z: f64) -> (usize, f64) {
     let at = nodes[1..nodes.len() - 1].partition_point(|node| f64::from(*node) <= z);
     let (left, right) = (f64::from(nodes[at]), f64::from(nodes[at + 1]));
     (at, ((z - left) / (right - left)).clamp(0.0, 1.0))

@@ -25,6 +25,7 @@ pub(crate) use bank::Outputs;
 pub use bank::{Bank, Feature};
 pub use basis::{Basis, Poles};
 pub use error::StageError;
+pub(crate) use maps::cell;
 pub use poles::poles;
 pub use rows::{Staged, Subset};
 pub(crate) use scaling::root_mean_square;
@@ -175,11 +176,6 @@ impl Stage {
     /// Least and greatest value of a feature on the training rows.
     pub fn range(&self, feature: usize) -> [f32; 2] {
         self.known[feature].range
-    }
-
-    /// Where the map of a feature bends, from the least value to the greatest; none for a feature without a map.
-    pub fn nodes(&self, feature: usize) -> &[f32] {
-        &self.known[feature].nodes
     }
 
     /// The stage as a model file holds it, `linear` being the linear part that goes on where the policy is to extend. The

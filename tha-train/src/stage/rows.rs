@@ -2,7 +2,6 @@
 //! some rows at a time.
 
 use super::bank::Outputs;
-use super::maps::cell;
 use super::{Basis, Scaling, Stage, StageError};
 use crate::data::Dataset;
 use crate::network::{Features, Hats};
@@ -29,16 +28,6 @@ pub struct Staged<'a> {
 pub struct Subset<'a> {
     pub(super) samples: &'a Staged<'a>,
     pub(super) inputs: &'a [usize],
-    pub(super) form: Form,
-}
-
-/// The coordinates of x.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Form {
-    /// Standardised features and ramps: those of a fit.
-    Fit,
-    /// Features as they are, and hat functions at the nodes of those with a map: those of a model file.
-    Device,
 }
 
 impl Dataset {
@@ -102,12 +91,7 @@ impl<'a> Staged<'a> {
 
     /// The same rows with the features of some inputs only.
     pub fn of_inputs<'s>(&'s self, inputs: &'s [usize]) -> Subset<'s> {
-        Subset { samples: self, inputs, form: Form::Fit }
-    }
-
-    /// The rows that a delivered network reads ([`Stage::deliver`]), with the features of some inputs only.
-    pub fn delivered<'s>(&'s self, inputs: &'s [usize]) -> Subset<'s> {
-        Subset { samples: self, inputs, form: Form::Device }
+        Subset { samples: self, inputs }
     }
 
     /// A feature at rows of the data set, as the filters give it.
@@ -122,13 +106,9 @@ impl<'a> Staged<'a> {
 }
 
 impl Subset<'_> {
-    /// Columns that a feature has, beside its own in the form of a fit.
+    /// Columns that a feature has beside its own.
     pub(super) fn more(&self, feature: usize) -> usize {
-        let known = &self.samples.stage.known[feature];
-        match self.form {
-            Form::Fit => known.ramps.len(),
-            Form::Device => known.nodes.len().saturating_sub(1),
-        }
+        self.samples.stage.known[feature].ramps.len()
     }
 
     /// The rows of x that end at rows of the data set.
@@ -136,38 +116,19 @@ impl Subset<'_> {
         let (stage, count) = (&self.samples.stage, rows.len());
         let mut x = DMatrix::zeros(count, self.ncols());
         x.column_mut(0).fill(1.0);
-        let features: Vec<usize> = match self.form {
-            Form::Fit => stage.features_of(self.inputs).collect(),
-            Form::Device => stage.delivered_features(self.inputs),
-        };
-        // Ramps stand behind all features, hats in the place of theirs.
-        let (mut own, mut next) = (1, 1 + features.len());
-        for feature in features {
+        let features: Vec<usize> = stage.features_of(self.inputs).collect();
+        // Ramps stand behind all features.
+        let mut next = 1 + features.len();
+        for (k, feature) in features.into_iter().enumerate() {
             let (known, seen) = (&stage.known[feature], stage.seen(feature));
-            let mut column = x.column_mut(own);
+            let mut column = x.column_mut(1 + k);
             self.samples.read(feature, rows, column.as_mut_slice());
             column.iter_mut().for_each(|z| *z = seen(*z));
             let z = if known.nodes.is_empty() { DVector::zeros(0) } else { column.clone_owned() };
-            match self.form {
-                Form::Fit => {
-                    column.iter_mut().for_each(|z| *z = known.unit.apply(*z));
-                    for ramp in &known.ramps {
-                        x.column_mut(next).iter_mut().zip(&z).for_each(|(x, z)| *x = ramp.value(*z));
-                        next += 1;
-                    }
-                    own += 1;
-                }
-                Form::Device => {
-                    if !z.is_empty() {
-                        column.fill(0.0);
-                    }
-                    for (t, z) in z.iter().enumerate() {
-                        let (cell, part) = cell(&known.nodes, *z);
-                        x[(t, own + cell)] = 1.0 - part;
-                        x[(t, own + cell + 1)] = part;
-                    }
-                    own += 1 + self.more(feature);
-                }
+            column.iter_mut().for_each(|z| *z = known.unit.apply(*z));
+            for ramp in &known.ramps {
+                x.column_mut(next).iter_mut().zip(&z).for_each(|(x, z)| *x = ramp.value(*z));
+                next += 1;
             }
         }
         x

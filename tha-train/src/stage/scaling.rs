@@ -96,20 +96,9 @@ impl Scaling {
             let far = mean.abs() > OFFSET_FROM * std.unwrap_or(0.0);
             OutputMap { offset: if far { mean as f32 } else { 0.0 }, scale: std.unwrap_or(1.0) as f32 }
         };
-        Ok(Self {
-            inputs: data
-                .inputs
-                .iter()
-                .zip(&data.u)
-                .map(|c| spread(c).map(input))
-                .collect::<Result<_, _>>()?,
-            outputs: data
-                .outputs
-                .iter()
-                .zip(&data.y)
-                .map(|c| spread(c).map(output))
-                .collect::<Result<_, _>>()?,
-        })
+        let inputs = data.inputs.iter().zip(&data.u).map(|channel| spread(channel).map(input));
+        let outputs = data.outputs.iter().zip(&data.y).map(|channel| spread(channel).map(output));
+        Ok(Self { inputs: inputs.collect::<Result<_, _>>()?, outputs: outputs.collect::<Result<_, _>>()? })
     }
 }
 

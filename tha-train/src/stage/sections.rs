@@ -1,4 +1,4 @@
-//! Sections: filters of first and second order, sample by sample, as a model file describes them.
+//! Sections: filters of first and second order, as a model file describes them and [`Reference`](crate::reference) computes them.
 //!
 //! | filter | recurrence | passes on |
 //! |---|---|---|
@@ -33,34 +33,4 @@ pub(super) fn resonator(re: f64, im: f64) -> Result<Filter, StageError> {
 /// The resonator of a complex pole, the average of a real one.
 pub(super) fn pole(re: f64, im: f64) -> Result<Filter, StageError> {
     if im == 0.0 { Ok(average(-libm::log(re).recip())) } else { resonator(re, im) }
-}
-
-/// What a section remembers.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct State {
-    count: f64,
-    q: [f64; 2],
-}
-
-impl State {
-    /// Takes a sample; gives the two outputs and what is passed on.
-    pub(super) fn step(&mut self, filter: &Filter, u: f64) -> ([f64; 2], f64) {
-        self.count += 1.0;
-        let [re, im] = self.q;
-        match *filter {
-            Filter::Average { alpha } => {
-                let s = re + f64::from(alpha).max(self.count.recip()) * (u - re);
-                self.q[0] = s;
-                ([s, 0.0], s)
-            }
-            Filter::Resonator(Resonator { pole, outputs, all_pass }) => {
-                let ([p, i], [k1, k2, k3]) = (pole.map(f64::from), outputs.map(f64::from));
-                let [d, e1, e2] = all_pass.map(f64::from);
-                let passed = d * u + e1 * re + e2 * im;
-                let (re, im) = (p * re - i * im + u, i * re + p * im);
-                self.q = [re, im];
-                ([k1 * re + k2 * im, k3 * im], passed)
-            }
-        }
-    }
 }

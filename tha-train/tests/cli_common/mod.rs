@@ -46,6 +46,15 @@ impl Bench {
         text(&output.stdout)
     }
 
+    /// Runs a command that must be refused in one line; gives the line.
+    pub fn refusal(&self, line: &str) -> String {
+        let output = self.run(line);
+        let said = text(&output.stderr);
+        assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{line}: {said}");
+        assert!(output.stdout.is_empty(), "{line}");
+        said
+    }
+
     /// Runs a command that must succeed and print one JSON object.
     pub fn json(&self, line: &str) -> Value {
         let printed = self.ok(&format!("{line} --json"));
@@ -71,6 +80,12 @@ fn collect(folder: &Path, found: &mut Vec<(PathBuf, Vec<u8>)>) {
             found.push((path.clone(), std::fs::read(&path).unwrap()));
         }
     }
+}
+
+/// The number at a path of keys, which must exist.
+#[allow(dead_code, reason = "each test program uses its part")]
+pub fn number(value: &Value, pointer: &str) -> f64 {
+    value.pointer(pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("no number {pointer} in {value}"))
 }
 
 pub fn text(bytes: &[u8]) -> String {

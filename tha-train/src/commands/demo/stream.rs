@@ -4,14 +4,11 @@
 use crate::commands::error::CliError;
 use serde::Serialize;
 use tha_core::build::AlignedBytes;
-use tha_core::{State, push};
 use tha_train::bound::ErrorBound;
 use tha_train::data::Dataset;
+use tha_train::device::{DeviceModel, DeviceState, DeviceStep};
 use tha_train::model::Model;
 use tha_train::reference::Reference;
-
-/// Room for any model of the demo.
-type Room = State<16, 192, 4096>;
 
 /// How the stream compares.
 #[derive(Serialize)]
@@ -37,8 +34,8 @@ impl Streamed {
 pub(super) fn stream(model: &Model, data: &Dataset) -> Result<Streamed, CliError> {
     let refuse = |error: &dyn std::fmt::Display| CliError::Usage(format!("the stream failed: {error}"));
     let bytes = AlignedBytes::new(&model.to_bytes()?);
-    let core = tha_core::Model::parse(&bytes).map_err(|error| refuse(&error))?;
-    let mut state = Box::new(Room::new(&core).map_err(|error| refuse(&error))?);
+    let core = DeviceModel::parse(&bytes).map_err(|error| refuse(&error))?;
+    let mut state = DeviceState::new(&core).map_err(|error| refuse(&error))?;
 
     let spec = model.spec();
     let batch = model.predict(data, &data.scored_rows(spec.settled()));
@@ -49,12 +46,12 @@ pub(super) fn stream(model: &Model, data: &Dataset) -> Result<Streamed, CliError
     for (t, u) in samples.iter().enumerate() {
         let row: Vec<f64> = data.u.iter().map(|column| column[t]).collect();
         let (bounds, expected) = (bound.push(&row), plain.push(u));
-        let (Some(output), Some(bounds), Some(expected)) =
-            (push(&core, &mut state, u).output(), bounds, expected)
+        let (DeviceStep::Ready { y, .. }, Some(bounds), Some(expected)) =
+            (state.push(&core, u), bounds, expected)
         else {
             continue;
         };
-        for (j, &y) in output.y.iter().enumerate() {
+        for (j, &y) in y.iter().enumerate() {
             let difference = (f64::from(y) - batch[(found.samples, j)]).abs();
             found.bit_exact &= y.to_bits() == expected[j].to_bits();
             found.difference = found.difference.max(difference / f64::from(spec.outputs[j].scale));
