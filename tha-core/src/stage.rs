@@ -18,6 +18,7 @@ use core::hint::black_box;
 
 use bytemuck::{Pod, Zeroable};
 
+use crate::contract::View;
 use crate::format::RangePolicy;
 use crate::kernel::split_at;
 
@@ -142,17 +143,24 @@ fn resonate(&[p_re, p_im, k1, k2, k3, d, e1, e2]: &[f32; 8], source: &[Cell<f32>
 }
 
 /// The features of the newest sample: plain ones as they are, of mapped ones how far they have come in their cell, with the
-/// cells (as bits) in `cells`. `beyond` takes what is beyond the range, if it has room. Gives back whether anything is.
-#[inline]
-pub(crate) fn features(
-    stage: &Stage<'_>,
+/// cells as bits; what is beyond the range, if there is a linear part for it. All in `room`, with rows for as many `mapped` ones of a head.
+/// Gives back whether anything is beyond.
+#[inline(never)]
+pub(crate) fn features<'w, const SMALL: bool>(
+    view: &mut View<'w, '_>,
+    mapped: usize,
     range: RangePolicy,
-    window: &[f32],
     signals: &[f32],
-    z: &mut [f32],
-    cells: &mut [f32],
-    beyond: &mut [f32],
+    room: &'w mut [f32],
 ) -> bool {
+    let View { stage, window, z, cells, beyond, rows, .. } = view;
+    let rest;
+    (*z, rest) = split_at(room, stage.features.len());
+    let (own, rest) = split_at(rest, stage.counts.len());
+    *cells = own;
+    let (own, rest) = split_at(rest, if stage.linear.is_empty() { 0 } else { stage.features.len() });
+    *beyond = own;
+    *rows = split_at(rest, mapped).0;
     let at = |position: u32| {
         let position = position as usize;
         let value = match position.checked_sub(window.len()) {
