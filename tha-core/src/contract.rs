@@ -82,7 +82,8 @@ impl<'w, 'a> View<'w, 'a> {
     /// Those of the listed features that a head uses.
     #[inline(never)]
     fn staged(&mut self, features: &[u32], q: usize) -> Features<'_> {
-        let all = if features.len() == self.z.len() { &*self.z } else { pick(self.z, features, self.gathered) };
+        let all =
+            if features.len() == self.z.len() { &*self.z } else { pick(self.z, features, self.gathered) };
         let plain = cut(self.stage, features, self.cells, self.rows);
         let (x, t) = all.split_at_checked(plain).unwrap_or_default();
         Features { x, rows: self.rows.get(..t.len()).unwrap_or_default(), t, q }
