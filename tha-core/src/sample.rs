@@ -82,8 +82,10 @@ fn take(model: &Model<'_>, parts: &mut Parts<'_>, u: &[f32]) -> Result<(), PushE
         mirror.set(x);
     }
     if !model.stage.features.is_empty() {
-        limit(slot);
-        limit(mirror);
+        for (slot, mirror) in slot.iter().zip(mirror) {
+            slot.set(limited(slot.get()));
+            mirror.set(slot.get());
+        }
     }
     let felt = model.felt() as u32;
     let mut left = felt;
@@ -124,12 +126,10 @@ fn row(all: &[Cell<f32>], at: usize, p: usize) -> Option<&[Cell<f32>]> {
 }
 
 /// Filters must stay finite, whatever comes.
-#[inline(never)]
-fn limit(x: &[Cell<f32>]) {
-    for x in x {
-        let least = if x.get() < -LIMIT { -LIMIT } else { x.get() };
-        x.set(if least > LIMIT { LIMIT } else { least });
-    }
+#[inline]
+fn limited(x: f32) -> f32 {
+    let least = if x < -LIMIT { -LIMIT } else { x };
+    if least > LIMIT { LIMIT } else { least }
 }
 
 /// Fills the window anew from the raw history, with the scaling of `model`, and recounts what is out of its range. Filters go
@@ -159,7 +159,7 @@ pub(crate) fn restandardise(model: &Model<'_>, parts: &mut Parts<'_>) {
         }
     }
     if !model.stage.features.is_empty() {
-        limit(Cell::from_mut(window).as_slice_of_cells());
+        window.iter_mut().for_each(|x| *x = limited(*x));
     }
 }
 
