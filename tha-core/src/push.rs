@@ -118,7 +118,9 @@ pub fn push<'s, const INPUTS: usize, const HISTORY: usize, const SCRATCH: usize>
     run(model, state.parts(), u, &mut [])
 }
 
-/// [`push`], with the weights of `followed` if there are any. Three calls one after the other: each gives its stack back.
+/// [`push`], with the weights of `followed` if there are any. Calls one after the other: each gives its stack back. `SMALL` decides nothing:
+/// what has such a parameter is compiled where it is used, with the firmware and its optimisation level, for size, and not with
+/// this crate, for speed.
 #[inline]
 pub(crate) fn run<'s>(
     model: &Model<'s>,

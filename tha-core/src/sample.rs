@@ -10,7 +10,8 @@ use crate::push::ChannelFlags;
 use crate::stage;
 use crate::state::{Parts, split};
 
-/// Lets the history and the filters take a sample; comes back how many are missing before there is an output.
+/// Lets the history and the filters take a sample; comes back how many are missing before there is an output. `SMALL` as in
+/// [`run`](crate::push::run).
 #[inline(never)]
 pub(crate) fn enter<const SMALL: bool>(
     model: &Model<'_>,

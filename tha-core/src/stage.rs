@@ -144,7 +144,7 @@ fn resonate(&[p_re, p_im, k1, k2, k3, d, e1, e2]: &[f32; 8], source: &[Cell<f32>
 
 /// The features of the newest sample: plain ones as they are, of mapped ones how far they have come in their cell, with the
 /// cells as bits; what is beyond the range, if there is a linear part for it. All in `room`, with rows for as many `mapped` ones of a head.
-/// Gives back whether anything is beyond.
+/// Gives back whether anything is beyond. `SMALL` as in [`run`](crate::push::run).
 #[inline(never)]
 pub(crate) fn features<'w, const SMALL: bool>(
     view: &mut View<'w, '_>,

@@ -18,9 +18,9 @@ impl Stage {
     /// Sets `settled` and `felt` by what the sections and features are.
     ///
     /// An average has settled when it has become exponential, at n = 1 / alpha, a resonator when its impulse response has decayed to a
-    /// thousandth of its peak. A bad sample is felt until a feature can differ by no more than a thousandth of its narrowest cell, or of an
-    /// eighth of its range if it has no map, for each unit of the standardised input, however many samples before it were bad: a
-    /// steep map makes much of little.
+    /// thousandth of its peak. A bad sample is felt until no feature can differ by more than a thousandth of its narrowest cell, of an eighth
+    /// of its range and of 1, for each unit of the standardised input, however many samples before it were bad: a steep map makes
+    /// much of little.
     pub fn settle(&mut self) {
         let resolved: Vec<f64> = self.features.iter().map(Feature::resolved).collect();
         let finest = resolved.iter().fold(1.0f64, |finest, resolved| finest.min(*resolved));
@@ -69,14 +69,14 @@ impl Stage {
 }
 
 impl Feature {
-    /// The difference that means something: its narrowest cell, or a part of its range.
+    /// The difference that means something: its narrowest cell, or a part of its range, and no more than a unit of the input.
     fn resolved(&self) -> f64 {
         let widths =
             self.nodes.iter().zip(self.nodes.iter().skip(1)).map(|(a, b)| f64::from(*b) - f64::from(*a));
         let range = f64::from(self.high) - f64::from(self.low);
-        let resolved = widths.fold(range / CELLS, f64::min);
         // A feature that stood still in training says nothing of its size.
-        if resolved > 0.0 { resolved.max(FINEST) } else { 1.0 }
+        let range = if range > 0.0 { range / CELLS } else { 1.0 };
+        widths.fold(range.min(1.0), f64::min).max(FINEST)
     }
 }
 
