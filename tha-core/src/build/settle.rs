@@ -41,7 +41,7 @@ impl Stage {
                     } else if size > FORGOTTEN * *peak {
                         *last = t + 1;
                     }
-                    alive |= size > 1e-2 * FORGOTTEN * finest * *peak;
+                    alive |= size > 1e-4 * FORGOTTEN * finest * *peak;
                 }
                 for ((feature, tail), resolved) in self.features.iter().zip(&mut tails).zip(&resolved) {
                     let minus = feature.minus.map_or(0.0, |minus| response.of(&self.sections, minus, t));
