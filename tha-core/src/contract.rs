@@ -2,23 +2,23 @@
 
 use core::cell::Cell;
 
-use crate::head::Heads;
 use crate::kernel::{self, Features};
+use crate::model::Model;
 use crate::stage::Stage;
 
-/// What the heads see of the newest sample, and where they work.
-pub(crate) struct Work<'w, 'a> {
+/// What the heads see of the newest sample, and where they gather it.
+pub(crate) struct View<'w, 'a> {
     pub stage: &'w Stage<'a>,
     /// The last M samples of so many inputs, newest first.
     pub window: &'w [f32],
     pub inputs: usize,
-    /// The features, and the cells of the mapped ones; empty where the features are the window.
-    pub z: &'w [f32],
-    pub cells: &'w [f32],
-    /// Room for the features, the mapped features and the sums of a head.
+    /// The features, the cells of the mapped ones, and what is beyond the range; empty where the features are the window.
+    pub z: &'w mut [f32],
+    pub cells: &'w mut [f32],
+    pub beyond: &'w mut [f32],
+    /// Room for the features and the mapped features of a head.
     pub gathered: &'w mut [f32],
     pub rows: &'w mut [f32],
-    pub t: &'w mut [f32],
 }
 
 /// A head in one of the outputs it serves, where the weights follow the measured outputs.
@@ -32,24 +32,29 @@ pub(crate) struct Value {
 }
 
 /// Adds what the heads say to the outputs `y`, with the weights in the file or, if there are any, with those of `followed`, which
-/// then learn what was said. Compiled with this crate and its optimisation level, for speed; what is around it, with the firmware.
+/// then learn what was said; `t` is room for the sums of a head. Compiled with this crate and its optimisation level, for speed; what
+/// is around it, with the firmware.
 #[inline(never)]
-pub(crate) fn add(heads: Heads<'_>, work: Work<'_, '_>, mut followed: &mut [Value], y: &mut [f32]) {
-    let Work { stage, window, inputs, z, cells, gathered, rows, t } = work;
-    for head in heads {
+pub(crate) fn add(
+    model: &Model<'_>,
+    view: &mut View<'_, '_>,
+    t: &mut [f32],
+    mut followed: &mut [Value],
+    y: &mut [f32],
+) {
+    for head in model.heads() {
         let Some(t) = t.get_mut(..head.sums) else { break };
-        let (mut all, mut plain) = (window, window.len());
-        if !z.is_empty() {
-            all = if head.features.len() == z.len() { z } else { pick(z, head.features, gathered) };
-            plain = cut(stage, head.features, cells, rows);
-        } else if head.inputs.len() != inputs {
-            let Some(gathered) = gathered.get_mut(..head.q.wrapping_sub(1)) else { break };
-            gather(window, inputs, head.inputs, gathered);
-            (plain, all) = (gathered.len(), gathered);
-        }
-        let Some((x, upper)) = all.split_at_checked(plain) else { break };
-        let Some(rows) = rows.get(..upper.len()) else { break };
-        let features = Features { x, rows, t: upper, q: head.q };
+        let features = if !view.z.is_empty() {
+            view.staged(head.features, head.q)
+        } else {
+            let mut x = view.window;
+            if head.inputs.len() != view.inputs {
+                let Some(gathered) = view.gathered.get_mut(..head.q.wrapping_sub(1)) else { break };
+                gather(view.window, view.inputs, head.inputs, gathered);
+                x = gathered;
+            }
+            Features { x, rows: &[], t: &[], q: head.q }
+        };
         kernel::sums(&features, head.cores, t);
         let v = kernel::chain(head.ranks, t);
         if let (&[weight], [v], true) = (head.weights, v, followed.is_empty()) {
@@ -62,6 +67,26 @@ pub(crate) fn add(heads: Heads<'_>, work: Work<'_, '_>, mut followed: &mut [Valu
             core::mem::take(&mut followed).split_at_mut_checked(head.outputs).unwrap_or_default();
         followed = rest;
         share(head.weights, v, own, y.get_mut(head.first..).unwrap_or_default());
+    }
+}
+
+impl<'w, 'a> View<'w, 'a> {
+    /// Nothing seen yet.
+    #[inline]
+    pub fn new(stage: &'w Stage<'a>) -> Self {
+        let (window, inputs) = Default::default();
+        let (z, cells, beyond, gathered, rows) = Default::default();
+        Self { stage, window, inputs, z, cells, beyond, gathered, rows }
+    }
+
+    /// Those of the listed features that a head uses.
+    #[inline(never)]
+    fn staged(&mut self, features: &[u32], q: usize) -> Features<'_> {
+        let all =
+            if features.len() == self.z.len() { &*self.z } else { pick(self.z, features, self.gathered) };
+        let plain = cut(self.stage, features, self.cells, self.rows);
+        let (x, t) = all.split_at_checked(plain).unwrap_or_default();
+        Features { x, rows: self.rows.get(..t.len()).unwrap_or_default(), t, q }
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn position(n: usize, q: usize, o: usize, i: usize) -> usize {
 }
 
 /// The features of a head.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct Features<'x> {
     /// The plain ones, without the leading 1.
     pub x: &'x [f32],
@@ -168,7 +168,7 @@ macro_rules! block {
 #[cfg(any(target_abi = "eabihf", test))]
 block!(block_16, 16, 2, grow_16 inline(never), s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7, s8 w8, s9 w9, s10 w10, s11 w11, s12 w12, s13 w13, s14 w14, s15 w15);
 #[cfg(any(target_abi = "eabihf", test))]
-block!(block_8, 8, 4, grow_8 inline, s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7);
+block!(block_8, 8, 4, grow_8 inline(never), s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7);
 #[cfg(not(any(target_abi = "eabihf", test)))]
 block!(block_16, 16, 1, grow_16 inline, s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7, s8 w8, s9 w9, s10 w10, s11 w11, s12 w12, s13 w13, s14 w14, s15 w15);
 #[cfg(not(any(target_abi = "eabihf", test)))]

@@ -6,14 +6,14 @@
 
 use core::hint::black_box;
 
-use crate::contract::{self, Value, Work};
+use crate::contract::{self, Value, View};
 use crate::error::PushError;
 use crate::format::RangePolicy;
 use crate::kernel::split_at;
 use crate::model::Model;
 use crate::sample::enter;
 use crate::stage;
-use crate::state::{Parts, State};
+use crate::state::{Parts, State, split};
 
 /// What [`push`] has to say about a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -118,7 +118,9 @@ pub fn push<'s, const INPUTS: usize, const HISTORY: usize, const SCRATCH: usize>
     run(model, state.parts(), u, &mut [])
 }
 
-/// [`push`], with the weights of `followed` if there are any. Three calls one after the other: each gives its stack back.
+/// [`push`], with the weights of `followed` if there are any. Calls one after the other: each gives its stack back. `SMALL` decides nothing:
+/// what has such a parameter is compiled where it is used, with the firmware and its optimisation level, for size, and not with
+/// this crate, for speed.
 #[inline]
 pub(crate) fn run<'s>(
     model: &Model<'s>,
@@ -126,7 +128,7 @@ pub(crate) fn run<'s>(
     u: &[f32],
     followed: &mut [Value],
 ) -> Step<'s> {
-    match enter(model, &mut parts, u) {
+    match enter::<true>(model, &mut parts, u) {
         Err(error) => Step::Refused(error),
         Ok(0) => {
             let outside = contract(model, &mut parts, followed);
@@ -140,6 +142,7 @@ pub(crate) fn run<'s>(
 #[inline(never)]
 fn report<'s>(parts: Parts<'s>, outside: bool, half_widths: &'s [f32]) -> Step<'s> {
     let Parts { scratch, channels, progress, .. } = parts;
+    let channels = channels.get(..progress.inputs).unwrap_or_default();
     let y = scratch.get(..progress.outputs).unwrap_or_default();
     // Every output is looked at, for the same time whatever they are.
     let overflow = y.iter().fold(false, |overflow, y| overflow | !y.is_finite());
@@ -150,32 +153,27 @@ fn report<'s>(parts: Parts<'s>, outside: bool, half_widths: &'s [f32]) -> Step<'
 /// The ensemble's outputs for the newest sample, at the front of `scratch`, and whether a feature is out of its range.
 #[inline]
 fn contract(model: &Model<'_>, parts: &mut Parts<'_>, followed: &mut [Value]) -> bool {
-    let Parts { window, signals, scratch, progress, .. } = parts;
+    let Parts { history, scratch, progress, .. } = parts;
+    let [_, window, signals] = split(history, progress);
     let (needs, stage, inputs) = (model.needs(), &model.stage, progress.inputs);
     let range = progress.range.unwrap_or(model.range_policy());
     let window =
         window.get(progress.slot * inputs..).and_then(|window| window.get(..inputs * progress.memory));
     let window = window.unwrap_or_default();
 
+    let used = stage.features.len();
     let (y, rest) = split_at(scratch, progress.outputs);
     let (t, rest) = split_at(rest, needs.sums);
     let (gathered, rest) = split_at(rest, needs.gather);
-    let (mut z, mut cells, mut beyond, mut rows) = Default::default();
-    let (mut outside, used) = (false, stage.features.len());
-    if used > 0 {
-        let (first, rest) = split_at(rest, used);
-        let (second, rest) = split_at(rest, stage.counts.len());
-        let (third, fourth) = split_at(rest, if stage.linear.is_empty() { 0 } else { used });
-        outside = stage::features(stage, range, window, signals, first, second, third);
-        (z, cells, beyond, rows) = (first, second, third, split_at(fourth, needs.mapped).0);
-    }
+    let mut view = View { window, inputs, gathered, ..View::new(stage) };
+    let outside = used > 0 && stage::features::<true>(&mut view, needs.mapped, range, signals, rest);
     // Not `fill`: that would link a memset, and call it for a few words.
     let zero = black_box(0.0);
     y.iter_mut().for_each(|y| *y = zero);
-    contract::add(model.heads(), Work { stage, window, inputs, z, cells, gathered, rows, t }, followed, y);
-    if range == RangePolicy::Extend && !beyond.is_empty() {
+    contract::add(model, &mut view, t, followed, y);
+    if range == RangePolicy::Extend {
         for (y, linear) in y.iter_mut().zip(stage.linear.chunks_exact(used.max(1))) {
-            *y = linear.iter().zip(&*beyond).fold(*y, |y, (w, beyond)| y + *w * *beyond);
+            *y = linear.iter().zip(&*view.beyond).fold(*y, |y, (w, beyond)| y + *w * *beyond);
         }
     }
     for (y, output) in y.iter_mut().zip(model.outputs) {

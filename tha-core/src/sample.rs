@@ -8,11 +8,16 @@ use crate::kernel::split_at;
 use crate::model::{InputScaling, Model};
 use crate::push::ChannelFlags;
 use crate::stage;
-use crate::state::Parts;
+use crate::state::{Parts, split};
 
-/// Lets the history and the filters take a sample; comes back how many are missing before there is an output.
-#[inline]
-pub(crate) fn enter(model: &Model<'_>, parts: &mut Parts<'_>, u: &[f32]) -> Result<usize, PushError> {
+/// Lets the history and the filters take a sample; comes back how many are missing before there is an output. `SMALL` as in
+/// [`run`](crate::push::run).
+#[inline(never)]
+pub(crate) fn enter<const SMALL: bool>(
+    model: &Model<'_>,
+    parts: &mut Parts<'_>,
+    u: &[f32],
+) -> Result<usize, PushError> {
     take(model, parts, u)?;
     filter(model, parts);
     Ok(parts.progress.remaining())
@@ -21,7 +26,8 @@ pub(crate) fn enter(model: &Model<'_>, parts: &mut Parts<'_>, u: &[f32]) -> Resu
 /// Everything about a sample but the filters and outputs: checks it, enters it into the history, notes what was odd.
 #[inline]
 fn take(model: &Model<'_>, parts: &mut Parts<'_>, u: &[f32]) -> Result<(), PushError> {
-    let Parts { raw, window, signals, channels, progress, .. } = parts;
+    let Parts { history, channels, progress, .. } = parts;
+    let [raw, window, signals] = split(history, progress);
     if model.checksum() != progress.checksum {
         return Err(PushError::OtherModel);
     }
@@ -40,8 +46,8 @@ fn take(model: &Model<'_>, parts: &mut Parts<'_>, u: &[f32]) -> Result<(), PushE
     progress.slot = progress.slot.checked_sub(1).unwrap_or(progress.memory.saturating_sub(1));
     let newest = progress.slot * p;
     // Cells, because for M = 1 the previous sample is overwritten by the newest, and because of the mirror.
-    let raw = Cell::from_mut(&mut **raw).as_slice_of_cells();
-    let slots = Cell::from_mut(&mut **window).as_slice_of_cells();
+    let raw = Cell::from_mut(raw).as_slice_of_cells();
+    let slots = Cell::from_mut(window).as_slice_of_cells();
     let missing = Err(PushError::OtherModel);
     let Some(previous) = row(raw, last, p) else { return missing };
     let Some(raw) = row(raw, newest, p) else { return missing };
@@ -77,8 +83,10 @@ fn take(model: &Model<'_>, parts: &mut Parts<'_>, u: &[f32]) -> Result<(), PushE
         mirror.set(x);
     }
     if !model.stage.features.is_empty() {
-        limit(slot);
-        limit(mirror);
+        for (slot, mirror) in slot.iter().zip(mirror) {
+            slot.set(limited(slot.get()));
+            mirror.set(slot.get());
+        }
     }
     let felt = model.felt() as u32;
     let mut left = felt;
@@ -96,11 +104,12 @@ fn take(model: &Model<'_>, parts: &mut Parts<'_>, u: &[f32]) -> Result<(), PushE
 /// Lets the filters take the sample that was entered last.
 #[inline]
 fn filter(model: &Model<'_>, parts: &mut Parts<'_>) {
-    let Parts { window, signals, progress, .. } = parts;
+    let Parts { history, progress, .. } = parts;
     if !model.stage.runs.is_empty() {
-        let cells = Cell::from_mut(&mut **window).as_slice_of_cells();
+        let [_, window, signals] = split(history, progress);
+        let cells = Cell::from_mut(window).as_slice_of_cells();
         let window = row(cells, progress.slot * progress.inputs, progress.inputs * progress.memory);
-        let signals = Cell::from_mut(&mut **signals).as_slice_of_cells();
+        let signals = Cell::from_mut(signals).as_slice_of_cells();
         stage::filter(model.stage.runs, window.unwrap_or_default(), signals, progress.taken);
     }
 }
@@ -118,18 +127,17 @@ fn row(all: &[Cell<f32>], at: usize, p: usize) -> Option<&[Cell<f32>]> {
 }
 
 /// Filters must stay finite, whatever comes.
-#[inline(never)]
-fn limit(x: &[Cell<f32>]) {
-    for x in x {
-        let least = if x.get() < -LIMIT { -LIMIT } else { x.get() };
-        x.set(if least > LIMIT { LIMIT } else { least });
-    }
+#[inline]
+fn limited(x: f32) -> f32 {
+    let least = if x < -LIMIT { -LIMIT } else { x };
+    if least > LIMIT { LIMIT } else { least }
 }
 
 /// Fills the window anew from the raw history, with the scaling of `model`, and recounts what is out of its range. Filters go
 /// on as they are.
 pub(crate) fn restandardise(model: &Model<'_>, parts: &mut Parts<'_>) {
-    let Parts { raw, window, progress, signals, .. } = parts;
+    let Parts { history, progress, .. } = parts;
+    let [raw, window, signals] = split(history, progress);
     progress.checksum = model.checksum();
     progress.settled = model.settled() as u32;
     if signals.is_empty() {
@@ -152,7 +160,7 @@ pub(crate) fn restandardise(model: &Model<'_>, parts: &mut Parts<'_>) {
         }
     }
     if !model.stage.features.is_empty() {
-        limit(Cell::from_mut(&mut **window).as_slice_of_cells());
+        window.iter_mut().for_each(|x| *x = limited(*x));
     }
 }
 

@@ -18,6 +18,7 @@ use core::hint::black_box;
 
 use bytemuck::{Pod, Zeroable};
 
+use crate::contract::View;
 use crate::format::RangePolicy;
 use crate::kernel::split_at;
 
@@ -142,17 +143,24 @@ fn resonate(&[p_re, p_im, k1, k2, k3, d, e1, e2]: &[f32; 8], source: &[Cell<f32>
 }
 
 /// The features of the newest sample: plain ones as they are, of mapped ones how far they have come in their cell, with the
-/// cells (as bits) in `cells`. `beyond` takes what is beyond the range, if it has room. Gives back whether anything is.
-#[inline]
-pub(crate) fn features(
-    stage: &Stage<'_>,
+/// cells as bits; what is beyond the range, if there is a linear part for it. All in `room`, with rows for as many `mapped` ones of a head.
+/// Gives back whether anything is beyond. `SMALL` as in [`run`](crate::push::run).
+#[inline(never)]
+pub(crate) fn features<'w, const SMALL: bool>(
+    view: &mut View<'w, '_>,
+    mapped: usize,
     range: RangePolicy,
-    window: &[f32],
     signals: &[f32],
-    z: &mut [f32],
-    cells: &mut [f32],
-    beyond: &mut [f32],
+    room: &'w mut [f32],
 ) -> bool {
+    let View { stage, window, z, cells, beyond, rows, .. } = view;
+    let rest;
+    (*z, rest) = split_at(room, stage.features.len());
+    let (own, rest) = split_at(rest, stage.counts.len());
+    *cells = own;
+    let (own, rest) = split_at(rest, if stage.linear.is_empty() { 0 } else { stage.features.len() });
+    *beyond = own;
+    *rows = split_at(rest, mapped).0;
     let at = |position: u32| {
         let position = position as usize;
         let value = match position.checked_sub(window.len()) {
@@ -203,18 +211,17 @@ fn locate(stage: &Stage<'_>, z: &mut [f32], cells: &mut [f32]) {
 /// The cell of increasing `nodes` that `z` lies in, and how far it has come in there, 0 to 1. The same time for every `z`.
 #[inline]
 fn find(nodes: &[f32], z: f32) -> Option<(u32, f32)> {
-    let [_, second, rest @ ..] = nodes else { return None };
+    let [_, inner @ .., _] = nodes else { return None };
+    // The node in the middle says which half to look at. With an even number of nodes it belongs to both.
+    let half = inner.len() / 2;
+    let start = if inner.get(half).is_some_and(|middle| *middle <= z) { inner.len() - half } else { 0 };
     // The sign of z - node says which nodes are above z; adding 0 to z makes equal ones differ by +0.
     let positive = z + 0.0;
-    let above = |cell: u32, node: &f32| cell - ((positive - *node).to_bits() >> 31);
-    // Two at a time, which takes the last node along where the number of cells is odd.
-    let (twos, _) = rest.as_chunks::<2>();
-    let cell = above(1 + 2 * twos.len() as u32, second);
-    let cell = twos.iter().fold(cell, |cell, nodes| nodes.iter().fold(cell, above));
-    let cell = cell.min(rest.len() as u32);
-    let &[from, to, ..] = nodes.get(cell as usize..)? else { return None };
+    let above = |cell: usize, node: &f32| cell - ((positive - *node).to_bits() >> 31) as usize;
+    let cell = inner.get(start..)?.get(..half)?.iter().fold(start + half, above);
+    let &[from, to, ..] = nodes.get(cell..)? else { return None };
     let t = (z - from) / (to - from);
     // Clamped as whole numbers, which have the same order from 0 on.
     let t = t.to_bits() as i32;
-    Some((cell, f32::from_bits((t & !(t >> 31)).min(1.0f32.to_bits() as i32) as u32)))
+    Some((cell as u32, f32::from_bits((t & !(t >> 31)).min(1.0f32.to_bits() as i32) as u32)))
 }

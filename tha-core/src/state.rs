@@ -148,12 +148,20 @@ impl Progress {
 
 /// A state without its capacities: what the code behind [`push`](crate::push()) works on, compiled once.
 pub(crate) struct Parts<'s> {
-    pub raw: &'s mut [f32],
-    pub window: &'s mut [f32],
-    pub signals: &'s mut [f32],
+    pub history: &'s mut [f32],
     pub scratch: &'s mut [f32],
     pub channels: &'s mut [ChannelFlags],
     pub progress: &'s mut Progress,
+}
+
+/// What a history consists of: raw values, the window and its mirror, the values of the filters.
+#[inline]
+pub(crate) fn split<'s>(history: &'s mut [f32], progress: &Progress) -> [&'s mut [f32]; 3] {
+    let window = progress.inputs * progress.memory;
+    let (raw, rest) = split_at(history, window);
+    let (window, rest) = split_at(rest, 2 * window);
+    let (signals, _) = split_at(rest, progress.signals);
+    [raw, window, signals]
 }
 
 impl<const INPUTS: usize, const HISTORY: usize, const SCRATCH: usize> State<INPUTS, HISTORY, SCRATCH> {
@@ -223,7 +231,7 @@ impl<const INPUTS: usize, const HISTORY: usize, const SCRATCH: usize> State<INPU
         }
         let mut parts = self.parts();
         for row in rows {
-            sample::enter(model, &mut parts, row)?;
+            sample::enter::<true>(model, &mut parts, row)?;
         }
         Ok(())
     }
@@ -251,19 +259,10 @@ impl<const INPUTS: usize, const HISTORY: usize, const SCRATCH: usize> State<INPU
         self.progress.remaining()
     }
 
+    #[inline]
     pub(crate) fn parts(&mut self) -> Parts<'_> {
-        let window = self.progress.inputs * self.progress.memory;
-        let (raw, rest) = split_at(&mut self.history, window);
-        let (window, rest) = split_at(rest, 2 * window);
-        let (signals, _) = split_at(rest, self.progress.signals);
-        Parts {
-            raw,
-            window,
-            signals,
-            scratch: &mut self.scratch,
-            channels: self.channels.get_mut(..self.progress.inputs).unwrap_or_default(),
-            progress: &mut self.progress,
-        }
+        let Self { history, scratch, channels, progress } = self;
+        Parts { history, scratch, channels, progress }
     }
 }
 

@@ -111,7 +111,7 @@ fn stream(spec: &ModelSpec, samples: &[f32]) -> Vec<f32> {
 #[test]
 fn an_average_is_a_running_mean_until_it_is_exponential() {
     let mut spec = linear(vec![average(0.25)], vec![plain(0, 0)], vec![0.0, 1.0]);
-    assert_eq!((spec.settled(), spec.felt()), (4, 25), "1 / 0.25, and 0.75^24 = 1e-3");
+    assert_eq!((spec.settled(), spec.felt()), (4, 29), "1 / 0.25, and 0.75^29 < 2 / 8000");
     spec.stage.settled = 0;
     let y = stream(&spec, &[4.0, 2.0, 6.0, 8.0, 0.0, 0.0]);
     let fifth = 5.0 * 0.75;
@@ -273,4 +273,17 @@ fn what_is_not_stable_not_there_or_out_of_order_is_refused() {
     ));
     assert!(matches!(refuse(&|s| s.stage.features.reverse()), BuildError::FeatureOrder { .. }));
     assert!(matches!(refuse(&|s| s.stage.linear = vec![1.0]), BuildError::Linear { found: 1, .. }));
+}
+
+/// An average with alpha = 1/2 halves what bad samples have left with every sample: it is felt until that is a thousandth of an
+/// eighth of the range, or of the narrowest cell.
+#[test]
+fn a_steep_map_feels_a_sample_longer() {
+    let felt = |nodes: Vec<f32>| {
+        let rows = vec![1.0; 1 + nodes.len().max(1)];
+        linear(vec![average(0.5)], vec![Feature { nodes, ..plain(0, 0) }], rows).felt()
+    };
+    assert_eq!(felt(vec![]), 12); // 2^-12 < 2 / 8000 < 2^-11
+    assert_eq!(felt(vec![-1.0, 1.0]), 12);
+    assert_eq!(felt(vec![-1.0, 0.0, 1.0 / 64.0]), 16); // 2^-16 < 2^-6 / 1000 < 2^-15
 }

@@ -18,8 +18,8 @@ use tha_firmware_sim::stream::Device;
 /// The most instructions per MAC where the project has a limit.
 const SHAPES: [(Shape, Option<f64>); 6] = [
     ([8, 3, 8, 4, 3, 2], None),
-    ([8, 3, 8, 4, 3, 4], Some(3.68)),
-    ([8, 3, 8, 4, 3, 8], Some(2.78)),
+    ([8, 3, 8, 4, 3, 4], Some(3.63)),
+    ([8, 3, 8, 4, 3, 8], Some(2.76)),
     ([1, 8, 8, 4, 3, 4], None),
     ([1, 16, 16, 5, 3, 4], None),
     ([24, 4, 16, 3, 2, 4], None),
@@ -32,9 +32,11 @@ const INTEGERS: [(Processor, [f64; 2]); 4] = [
     (Processor::CortexM4f, [4.5, 3.5]),
     (Processor::Riscv32, [8.0, 6.0]),
 ];
-/// Bytes of stack beside the state: of any call, and of push.
+/// Bytes of stack beside the state: of any call, and of push, with the growth of its caller's frame and the step, on a Cortex-M4F and
+/// elsewhere.
 const STACK: usize = 1024;
 const STACK_PUSH: usize = 512;
+const STACK_PUSH_OTHERS: usize = 704;
 /// Bytes of flash for parse and push on a Cortex-M4F.
 const FLASH: usize = 12 << 10;
 /// Instructions of an average of one of eight inputs, and how much more a mapped feature costs than a plain one at rank 8.
@@ -195,7 +197,8 @@ fn integers() -> bool {
     failed
 }
 
-/// Flash of parse and push alone, and the stack of an image with exactly the capacities of its model.
+/// Flash of parse and push alone, and the stack of images with exactly the capacities of their models: one of lags, and one with
+/// filters and maps; the larger counts.
 fn memory() -> bool {
     println!(
         "| processor | flash | limit | state | stack of parse | of State::init | of push | limit |\n|---|---|---|---|---|---|---|---|"
@@ -203,21 +206,29 @@ fn memory() -> bool {
     let mut failed = false;
     for processor in [Processor::CortexM4f, Processor::CortexM3, Processor::CortexM0, Processor::Riscv32] {
         let mut random = ChaCha8Rng::seed_from_u64(2);
-        let file = model([8, 3, 8, 4, 3, 4], &mut random);
-        let samples = samples(8, 20, &mut random);
-        let image = build_linked(processor, &file, Numbers::Float).unwrap_or_else(|error| panic!("{error}"));
-        let board = replay(&image, &file, &samples, &[20]).unwrap_or_else(|error| panic!("{error}"));
+        let bank = Bank { p: 8, averages: 1, resonators: 1, features: 16, nodes: 9, rank: 4 };
+        let files = [model([8, 3, 8, 4, 3, 4], &mut random), staged(&bank, &mut random)];
+        let boards = files.map(|file| {
+            let samples = samples(8, 100, &mut random);
+            let image =
+                build_linked(processor, &file, Numbers::Float).unwrap_or_else(|error| panic!("{error}"));
+            replay(&image, &file, &samples, &[100]).unwrap_or_else(|error| panic!("{error}"))
+        });
         let flash = code_bytes(processor, Setting::Recommended, Numbers::Float)
             .unwrap_or_else(|error| panic!("{error}"));
         let limited = processor == Processor::CortexM4f;
-        let StackUse { parse, init, push } = board.stack;
+        let most =
+            |of: fn(&StackUse) -> usize| boards.iter().map(|board| of(&board.stack)).max().unwrap_or(0);
+        let (parse, init, push) =
+            (most(|stack| stack.parse), most(|stack| stack.init), most(|stack| stack.push));
+        let limit = if limited { STACK_PUSH } else { STACK_PUSH_OTHERS };
         println!(
-            "| {} | {flash} | {} | {} | {parse} | {init} | {push} | {STACK}, {STACK_PUSH} of push |",
+            "| {} | {flash} | {} | {} | {parse} | {init} | {push} | {STACK}, {limit} of push |",
             processor.name(),
             if limited { FLASH.to_string() } else { String::new() },
-            board.state_bytes
+            boards[0].state_bytes
         );
-        failed |= parse.max(init) > STACK || push > STACK_PUSH || (limited && flash > FLASH);
+        failed |= parse.max(init) > STACK || push > limit || (limited && flash > FLASH);
     }
     failed
 }

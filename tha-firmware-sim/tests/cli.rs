@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 use tempfile::TempDir;
-use tha_core::build::ModelSpec;
+use tha_core::build::{Core, Feature, Filter, Head, ModelSpec, Section, Signal, Source, Stage};
 use tha_train::data::{Dataset, write_csv};
 use tha_train::synth::{Kind, SynthParams, generate};
 
@@ -196,6 +196,53 @@ fn faults_of_a_model_with_filters_and_maps() {
     for kind in campaign["kinds"].as_array().unwrap() {
         assert_eq!((&kind["reported"], &kind["silent"]), (&20.into(), &0.into()), "{kind}");
     }
+}
+
+/// The slower the average and the steeper the map behind it, the longer a sample is felt: also by the last of a bank, and
+/// after a fault of several samples.
+#[test]
+fn faults_of_a_model_with_averages_and_steep_maps() {
+    let bench = Bench::new();
+    let spec = ModelSpec::from_bytes(&std::fs::read(bench.path("m.tha")).unwrap()).unwrap();
+    for (slow, narrow) in [(8.0, 0.05), (16.0, 0.01), (4.0, 0.002)] {
+        let mut spec = ModelSpec { stage: steep(spec.inputs.len(), slow, narrow), ..spec.clone() };
+        // The level itself, and a step up and down again from node to node, as a relay would make it.
+        let row: Vec<f32> =
+            (0..3).map(|_| 0.3).chain((0..3).flat_map(|_| [0.0, 0.0, 1.0, 1.0, 0.0, 0.0])).collect();
+        let core = Core::new(1, 1 + row.len(), 1, [&[0.0][..], &row].concat());
+        spec.memory = 1;
+        spec.heads = (0..2)
+            .map(|j| Head {
+                inputs: vec![0, 1, 2],
+                outputs: j..j + 1,
+                weights: vec![1.0],
+                features: (0..6).collect(),
+                cores: vec![core.clone()],
+            })
+            .collect();
+        std::fs::write(bench.path("steep.tha"), spec.to_bytes().unwrap()).unwrap();
+        let campaign = bench.json("faults steep.tha d.csv --seed 3 --trials 100");
+        assert_eq!(campaign["ok"], true, "{slow} {narrow} {campaign}");
+    }
+}
+
+/// For every input an average as a feature, and once more behind a map with steps of that width.
+fn steep(inputs: usize, slow: f32, narrow: f32) -> Stage {
+    let filter = Filter::Average { alpha: 1.0 / slow };
+    let sections = (0..inputs).map(|input| Section { source: Source::Input(input), filter }).collect();
+    let nodes = vec![-0.2, -0.1, -0.1 + narrow, 0.1, 0.1 + narrow, 0.2];
+    let features = [vec![], nodes].into_iter().flat_map(|nodes| {
+        (0..inputs).map(move |section| Feature {
+            plus: Signal::Section { section, output: 0 },
+            minus: None,
+            low: -1.0,
+            high: 1.0,
+            nodes: nodes.clone(),
+        })
+    });
+    let mut stage = Stage { sections, features: features.collect(), ..Stage::default() };
+    stage.settle();
+    stage
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod aligned;
 mod error;
 mod interval;
 mod read;
+mod settle;
 mod stage;
 mod units;
 mod write;

@@ -1,6 +1,6 @@
 //! The input stage as its maker sees it: sections, features, maps.
 
-use alloc::{vec, vec::Vec};
+use alloc::vec::Vec;
 
 /// From standardised inputs to features. The default has no sections, and all lags of all inputs for features.
 ///
@@ -97,11 +97,6 @@ pub struct Feature {
     pub nodes: Vec<f32>,
 }
 
-/// The part of its start, or of a bad sample, below which a filter has forgotten it.
-const FORGOTTEN: f64 = 1e-3;
-/// Samples after which a filter is taken to be as settled as it gets.
-const LONGEST: usize = 1 << 20;
-
 impl Resonator {
     /// The section for the pair of poles re +- i im: orthonormal outputs.
     #[must_use]
@@ -142,65 +137,6 @@ impl Stage {
                 Source::Input(input) => return Some(input),
                 Source::Section(earlier) if earlier < section => section = earlier,
                 Source::Section(_) => return None,
-            }
-        }
-    }
-
-    /// Sets `settled` and `felt` by what the sections are: an average has settled when it has become exponential, at n = 1 / alpha,
-    /// a resonator when its impulse response has decayed to a thousandth of its peak, and a sample is felt until all have.
-    pub fn settle(&mut self) {
-        let mut peaks = vec![0.0f64; self.sections.len()];
-        let mut last = vec![0; self.sections.len()];
-        // The first pass finds the peaks, the second when each response is below its thousandth for good.
-        for pass in 0..2 {
-            let mut states = vec![(0.0, 0.0); self.sections.len()];
-            let mut feeds = vec![0.0; self.sections.len()];
-            for t in 0..LONGEST {
-                let mut alive = false;
-                for (k, section) in self.sections.iter().enumerate() {
-                    let u = match section.source {
-                        Source::Input(_) if t == 0 => 1.0,
-                        Source::Input(_) => 0.0,
-                        Source::Section(earlier) => feeds.get(earlier).copied().unwrap_or(0.0),
-                    };
-                    let Some((state, feed)) = states.get_mut(k).zip(feeds.get_mut(k)) else { continue };
-                    let size = section.filter.step(u, state, feed);
-                    let Some((peak, last)) = peaks.get_mut(k).zip(last.get_mut(k)) else { continue };
-                    if pass == 0 {
-                        *peak = peak.max(size);
-                    } else if size > FORGOTTEN * *peak {
-                        *last = t + 1;
-                    }
-                    alive |= size > 1e-2 * FORGOTTEN * *peak || t == 0;
-                }
-                if !alive {
-                    break;
-                }
-            }
-        }
-        self.felt = last.iter().copied().max().unwrap_or(0);
-        let settled = self.sections.iter().zip(last).map(|(section, last)| match section.filter {
-            Filter::Average { alpha } => libm::ceil(1.0 / f64::from(alpha)) as usize,
-            Filter::Resonator(_) => last,
-        });
-        self.settled = settled.max().unwrap_or(0);
-    }
-}
-
-impl Filter {
-    /// One sample of an impulse response: the size of the state after it, and what it feeds to others.
-    fn step(&self, u: f64, state: &mut (f64, f64), feed: &mut f64) -> f64 {
-        match *self {
-            Self::Average { alpha } => {
-                state.0 += f64::from(alpha) * (u - state.0);
-                *feed = state.0;
-                libm::fabs(state.0)
-            }
-            Self::Resonator(Resonator { pole, all_pass, .. }) => {
-                let ([re, im], [d, e1, e2]) = (pole.map(f64::from), all_pass.map(f64::from));
-                *feed = d * u + e1 * state.0 + e2 * state.1;
-                *state = (re * state.0 - im * state.1 + u, im * state.0 + re * state.1);
-                libm::hypot(state.0, state.1)
             }
         }
     }
