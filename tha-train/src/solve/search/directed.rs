@@ -23,11 +23,11 @@ const MANY: usize = 4;
 const ROWS_PER_DIMENSION: usize = 50;
 /// Monomials of few directions, at most, for which the direct solution is worth its cost.
 const MONOMIALS: usize = 2000;
-/// Starts at most for each kind of moments, and of the search on few directions: above the cap, and at the cap, where the one with the
-/// least loss is the one that arrives (scale benchmark, 200 inputs: with 6 that end once two agree, the first start fails on two of four seeds).
+/// Starts at most for each kind of moments, and of the search on few directions; and of the one at the cap where much is left: there the
+/// least loss arrives (200 inputs: with 6 that end once two agree, the first start fails on two of four seeds).
 const STARTS: usize = 6;
 const RESTARTS: usize = 6;
-const AT_THE_CAP: usize = 12;
+const THOROUGH: usize = 12;
 /// Searches above the cap for a start, while much is left; how often the directions of each grow, and steps each time.
 const ROUNDS: usize = 3;
 const GROWTHS: usize = 12;
@@ -81,21 +81,24 @@ impl Source for Directed {
         let Some(mut basis) = self.basis.take() else { return Ok(None) };
         self.turn += 1;
         let cap = search.params.max_rank;
+        let mut far = true;
         for _ in 0..ROUNDS {
-            let mut found = on_few(search, &rows, &basis, cap + usize::from(search.has(Rule::Above)))?;
+            let above = cap + usize::from(search.has(Rule::Above));
+            let mut found = on_few(search, &rows, &basis, above, false)?;
             let Some((important, left)) = grow(search, &rows, &mut found, &mut basis, self.most) else {
                 return Ok(None);
             };
             let constant = DMatrix::identity(search.q(), 1);
             let count = (self.most + SPARE).min(important.ncols());
             basis = directions::joined(&constant, &important.columns(0, count).into_owned());
-            if left <= FAR {
+            far = left > FAR;
+            if !far {
                 break;
             }
         }
-        let mut found = on_few(search, &rows, &basis, cap)?;
+        let mut found = on_few(search, &rows, &basis, cap, far)?;
         self.basis = Some(basis.clone());
-        if grow(search, &rows, &mut found, &mut basis, self.most).is_none() {
+        if far && grow(search, &rows, &mut found, &mut basis, self.most).is_none() {
             return Ok(None);
         }
         let mut descent = Descent::new(change_slices(&found, &basis));
@@ -155,12 +158,13 @@ fn descend(descent: &mut Descent, rows: &Rows<'_>, steps: usize) {
     }
 }
 
-/// The best network of rank `level` at most over the values of the columns of `basis`.
+/// The best network of rank `level` at most over the values of the columns of `basis`; `thorough`: of many starts, whether they agree or not.
 fn on_few(
     outer: &mut Search<'_, '_>,
     rows: &Problem<'_>,
     basis: &DMatrix<f64>,
     level: usize,
+    thorough: bool,
 ) -> Result<Network, SolveError> {
     let z = directions::entered(rows.x, basis);
     let few = Problem { x: &z, y: rows.y };
@@ -173,11 +177,7 @@ fn on_few(
     let seed = outer.params.seed.wrapping_add(outer.starts as u64);
     // Without random starts there would be nothing to start from.
     let without = outer.params.without.filter(|rule| *rule != Rule::Random);
-    let (restarts, without) = if level > outer.params.max_rank {
-        (RESTARTS, without)
-    } else {
-        (AT_THE_CAP, Some(Rule::Agreement))
-    };
+    let (restarts, without) = if thorough { (THOROUGH, Some(Rule::Agreement)) } else { (RESTARTS, without) };
     let params = SolveParams { max_rank: level, restarts, seed, without, ..outer.params.clone() };
     let candidates = search(&few, &rows, direct.as_ref(), &params, outer.log)?;
     let best = candidates.last().expect("a search has candidates");
