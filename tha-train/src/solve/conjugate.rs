@@ -15,9 +15,8 @@ use std::borrow::Cow;
 
 /// Products with J^T J at most.
 const STEPS: usize = 60;
-/// Relative residual at which a step is good enough, and where values are fewer than twice the coefficients.
+/// Relative residual at which a step is good enough.
 const PRECISION: f64 = 0.1;
-const SCARCE: f64 = 0.02;
 
 /// The problem linearised at a network.
 pub(super) struct Linearised<'a> {
@@ -118,9 +117,7 @@ impl<'a> Linearised<'a> {
             cholesky_solve(&factor, &mut z);
             z.transpose()
         };
-        let values: usize = self.blocks.iter().map(|(_, y)| y.len()).sum();
-        let precision = if values < 2 * theta.len() { SCARCE } else { PRECISION };
-        let goal = precision.powi(2) * rhs.dot(&precondition(&rhs));
+        let goal = PRECISION.powi(2) * rhs.dot(&precondition(&rhs));
         let apply = |direction: &DMatrix<f64>| self.apply(direction) + shift * direction;
         let (delta, _) = conjugate_gradients(&rhs, apply, precondition, STEPS, |_, product| product <= goal);
         Some((self.scatter(&delta), self.scatter(&rhs)))

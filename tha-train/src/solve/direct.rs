@@ -11,15 +11,17 @@ use crate::linalg::{cholesky_in_place, cholesky_solve, minimal_norm, svd};
 use crate::network::{BLOCK, Core, Monomials, Network, monomials};
 use nalgebra::DMatrix;
 
-/// Largest normal equations, primal or dual.
-const UNKNOWNS: usize = 6000;
+/// Largest normal equations, primal or dual: 0.3 GB.
+pub(super) const UNKNOWNS: usize = 6000;
 /// Largest dense tensor l q^d.
 const ENTRIES: usize = 1 << 24;
 /// Eigenvalues below this fraction of the largest count as zero.
 const CUTOFF: f64 = 1e-13;
 
+/// Most monomials for which the direct solution, than which nothing of the degree fits better, is worth its cost.
+pub(super) const MONOMIALS: usize = 600;
 /// Rows per monomial from which the moments cost less than the rows.
-const ROWS_PER_MONOMIAL: usize = 4;
+pub(super) const ROWS_PER_MONOMIAL: usize = 4;
 
 /// Solves `gram z = rhs` with `ridge` on the diagonal, minimal-norm where that is singular.
 fn solve(gram: DMatrix<f64>, rhs: &DMatrix<f64>, ridge: f64) -> Result<DMatrix<f64>, SolveError> {

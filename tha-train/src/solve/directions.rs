@@ -8,6 +8,7 @@
 
 use super::Problem;
 use super::conjugate::Linearised;
+use super::entered::product;
 use super::rows::{Rows, in_order};
 use crate::linalg::{
     add_gram_lower, add_product, cholesky_in_place, cholesky_solve, qr, set_product, svd, symmetric_eigen,
@@ -123,6 +124,18 @@ impl<'a> Directions<'a> {
     }
 }
 
+/// The values of the columns of `basis`, N x their number.
+pub(super) fn entered(x: &dyn Features, basis: &DMatrix<f64>) -> DMatrix<f64> {
+    let mut values = DMatrix::zeros(x.nrows(), basis.ncols());
+    let mut at = 0;
+    let part = |k: usize| product(&x.rows(k * ROWS, ROWS.min(x.nrows() - k * ROWS)), basis);
+    in_order(x.nrows().div_ceil(ROWS), part, |part| {
+        values.rows_mut(at, part.nrows()).copy_from(&part);
+        at += part.nrows();
+    });
+    values
+}
+
 /// The directions in which a network varies, the most important ones first: left singular vectors of its slices, each of them weighted by
 /// what it is multiplied with over the rows.
 pub(super) fn of(rows: &Rows<'_>, network: &Network) -> Option<DMatrix<f64>> {
@@ -135,21 +148,21 @@ pub(super) fn of(rows: &Rows<'_>, network: &Network) -> Option<DMatrix<f64>> {
     svd(&slices).map(|parts| parts.u)
 }
 
-/// `known`, an orthonormal basis, and the directions in which what `network` leaves goes on from it: sums of x times monomials of degree
-/// d - 1 in the directions known, at most `most`.
+/// `known`, an orthonormal basis, and the directions in which `rest` goes on from it: sums of x times monomials of degree `degree` in the
+/// directions known, whose values are `z`; at most `most`.
 pub(super) fn beyond(
-    problem: &Problem,
-    network: &Network,
-    known: &DMatrix<f64>,
+    x: &dyn Features,
+    rest: &DMatrix<f64>,
+    (known, z): (&DMatrix<f64>, &DMatrix<f64>),
+    degree: usize,
     most: usize,
 ) -> DMatrix<f64> {
-    let (count, q, size) = (problem.x.nrows(), problem.x.ncols(), known.ncols());
-    let rest = problem.y - network.evaluate(problem.x);
-    let monomials = Monomials::new(size, network.degree() - 1);
+    let (q, size) = known.shape();
+    let monomials = Monomials::new(size, degree);
     let wide = monomials.count();
-    let mut sums = mean(count, (q, wide * rest.ncols()), |at, rows| {
-        let x = problem.x.rows(at, rows);
-        let phi = monomials.values(&(&x * known));
+    let mut sums = mean(x.nrows(), (q, wide * rest.ncols()), |at, rows| {
+        let x = x.rows(at, rows);
+        let phi = monomials.values(&z.rows(at, rows).into_owned());
         let mut part = DMatrix::zeros(q, wide * rest.ncols());
         for (j, rest) in rest.column_iter().enumerate() {
             let weighted = weighted(&phi, &rest.as_slice()[at..]);
@@ -233,12 +246,11 @@ mod tests {
     #[test]
     fn what_is_left_shows_the_form_that_is_missing() {
         let (x, y, forms) = rows(3);
-        let nothing = Network::zeros(1, Q, &[1, 1]);
         let mut known = forms.columns(0, 2).into_owned().insert_column(0, 0.0);
         known[(0, 0)] = 1.0;
         let known = qr(&known).0;
         assert!(missing(&forms, &known) > 0.9);
-        let basis = beyond(&Problem { x: &x, y: &y }, &nothing, &known, 1);
+        let basis = beyond(&x, &y, (&known, &(&x * &known)), 2, 1);
         assert!(missing(&forms, &basis) < 0.4, "{}", missing(&forms, &basis));
     }
 

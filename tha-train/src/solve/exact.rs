@@ -4,7 +4,7 @@
 //! small, one of them is far below all others, and it pays to look for it: the search of [`super::search`], on rows that
 //! leave one block out, which then says whether it was found.
 
-use super::direct;
+use super::direct::{self, MONOMIALS};
 use super::frame::Frame;
 use super::levenberg::{Descent, EXPLICIT};
 use super::log::{Log, Step, StepKind};
@@ -14,8 +14,6 @@ use super::search::{SMALL, search};
 use super::{Problem, SolveError, SolveParams};
 use crate::network::{Features, Network, dimension, monomials};
 
-/// Most monomials for which the direct solution, than which nothing of the degree fits better, is worth its cost.
-const MONOMIALS: usize = 600;
 /// Relative loss below which moments have lost digits that the rows still have, and the part of the loss that a step has to
 /// gain there to be followed by another.
 const DIGITS: f64 = 1e-10;

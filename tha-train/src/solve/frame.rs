@@ -19,6 +19,7 @@ use crate::linalg::{add_product, minimal_norm, symmetric_eigen, view, view_mut};
 use crate::network::{Features, Network, fold, unfold};
 use nalgebra::{DMatrix, DVector};
 
+/// Eps against the largest eigenvalue.
 const FLOOR: f64 = 1e-3;
 /// Directions of the running sums with a smaller part of the largest variance are left out.
 const SPAN: f64 = 1e-6;

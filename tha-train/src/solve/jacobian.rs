@@ -5,6 +5,7 @@
 //! known by their moments it is made at the points that stand for them and mixed.
 
 use super::entered::product;
+use super::levenberg::EXPLICIT;
 use super::moments::Moments;
 use super::rows::{Rows, WORTH_A_THREAD, in_order};
 use crate::linalg::{add_gram_lower, set_product, view, view_mut};
@@ -14,8 +15,6 @@ use std::ops::Range;
 
 /// Blocks of rows whose normal equations are summed by one thread.
 const GROUP: usize = 16;
-/// Coefficients up to which threads have a gram matrix each (8 MB at this size).
-const SHARED: usize = 1000;
 
 /// J^T J, J^T r and ||r||^2 for the cores in question.
 pub(super) struct NormalEquations {
@@ -55,7 +54,7 @@ impl NormalEquations {
         };
         let groups = rows.blocks().div_ceil(GROUP);
         let mut all = old.emptied(size);
-        if size > SHARED || groups == 1 || rows.count * size * size < WORTH_A_THREAD {
+        if size > EXPLICIT || groups == 1 || rows.count * size * size < WORTH_A_THREAD {
             (0..groups).for_each(|k| add_group(k, &mut all));
             return all;
         }

@@ -13,11 +13,12 @@ use nalgebra::DMatrix;
 /// Rejected trials after which a descent has converged as far as the arithmetic allows.
 const TRIALS: usize = 10;
 
-/// Coefficients up to which the normal equations are formed; above, conjugate gradients are faster.
+/// Coefficients up to which the normal equations are formed, by each thread (8 MB); above, conjugate gradients are faster.
 pub(crate) const EXPLICIT: usize = 1000;
-/// The same for rows and networks of up to [`SHORT`] cores; longer ones are too ill-conditioned for few conjugate gradients.
+/// The same for rows and networks of up to [`SHORT`] cores; longer ones are too ill-conditioned for few conjugate gradients, and for starts
+/// of random cores.
 const FAST: usize = 200;
-const SHORT: usize = 4;
+pub(super) const SHORT: usize = 4;
 
 /// A network on its way down.
 pub(super) struct Descent {

@@ -7,6 +7,7 @@
 //! Gram matrices. A singular value decomposition, cut at the tolerance and the cap, splits the super-core again; what
 //! that costs is logged with every step (Theorem 5 of the paper).
 
+use super::direct::UNKNOWNS;
 use super::log::{Log, Step, StepKind};
 use super::rows::Rows;
 use super::{Problem, SolveError, SolveParams};
@@ -14,8 +15,6 @@ use crate::linalg::{add_gram_lower, add_product, minimal_norm, svd, view, view_m
 use crate::network::{BLOCK, Contraction, Core, Network, Normal, kept, unfold};
 use nalgebra::DMatrix;
 
-/// Largest normal equations of a super-core.
-const UNKNOWNS: usize = 6000;
 /// Eigenvalues below this fraction of the largest count as zero: the square root of the machine precision, squared.
 const CUTOFF: f64 = 1e-14;
 

@@ -5,6 +5,7 @@
 
 use super::canonical::{Effort, sweeps};
 use super::choose::Settings;
+use super::direct::{MONOMIALS, ROWS_PER_MONOMIAL};
 use super::frame::{Frame, unit_of};
 use super::gram::Sums;
 use super::log::Log;
@@ -17,10 +18,6 @@ use crate::network::{Features, Network, Normal, monomials};
 use nalgebra::DMatrix;
 use rayon::prelude::*;
 use std::sync::Arc;
-
-/// Most monomials for which moments stand for the rows, and rows per monomial from which they do: then they cost less.
-const MONOMIALS: usize = 600;
-const ROWS_PER_MONOMIAL: usize = 4;
 
 /// The first fit of a path and those that follow it.
 const FIRST: Effort = Effort { sweeps: 3, steps: 6, tolerance: 2e-4 };

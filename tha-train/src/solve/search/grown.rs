@@ -1,11 +1,10 @@
 //! Long networks: a product of many random matrices is no start, so they grow from rank one.
 
 use super::super::SolveError;
+use super::super::levenberg::SHORT;
 use super::{SMALL, Search, Source, Start};
 use crate::network::Network;
 
-/// Shorter networks need not grow.
-const SHORT: usize = 4;
 /// One network of rank one for so many starts, at most.
 const SHARE: usize = 3;
 /// New entries against the root mean square of the old ones, and entries of a first network against its constant.
