@@ -156,14 +156,19 @@ fn maps_are_linear_between_nodes_and_constant_outside() {
 
 #[test]
 fn policies_outside_the_range() {
-    for (range, expected) in
-        [(RangePolicy::Pass, 10.0), (RangePolicy::Clamp, 2.0), (RangePolicy::Extend, 2.0 + 8.0 * 0.25)]
-    {
+    // The linear part goes on from 2 to 6, where the feature is as far outside as its range is wide.
+    for (range, expected) in [
+        (RangePolicy::Pass, [5.0, 10.0, -10.0]),
+        (RangePolicy::Clamp, [2.0, 2.0, -2.0]),
+        (RangePolicy::Extend, [2.75, 3.0, -3.0]),
+    ] {
         let feature = Feature { low: -2.0, high: 2.0, ..plain(0, 0) };
         let mut spec = linear(vec![average(1.0)], vec![feature], vec![0.0, 1.0]);
         spec.range = range;
         spec.stage.linear = vec![0.25];
-        assert_eq!(stream(&spec, &[10.0]), [expected]);
+        for (u, expected) in [5.0, 10.0, -10.0].into_iter().zip(expected) {
+            assert_eq!(stream(&spec, &[u]), [expected]);
+        }
     }
 }
 

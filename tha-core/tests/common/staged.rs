@@ -163,7 +163,8 @@ pub fn recompute(spec: &ModelSpec, samples: &[Vec<f32>]) -> Vec<f32> {
     for feature in &spec.stage.features {
         let value = signal(feature.plus) - feature.minus.map_or(0.0, signal);
         let clamped = value.max(feature.low).min(feature.high);
-        beyond.push(value - clamped);
+        let width = feature.high - feature.low;
+        beyond.push((value - clamped).max(-width).min(width));
         z.push(if spec.range == RangePolicy::Pass { value } else { clamped });
     }
     let mut y = vec![0.0f32; spec.outputs.len()];
