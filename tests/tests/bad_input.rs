@@ -131,7 +131,7 @@ fn data() {
     for command in ["predict good.tha others.csv --out p.csv", "evaluate good.tha others.csv"] {
         cases.push((format!("tha-train {command}"), "the model's input 'u2' missing among 'u1', 'u3', 'y1'"));
     }
-    cases.push(("tha-train fit short.csv --out m.tha --auto".into(), "short.csv: "));
+    cases.push(("tha-train fit short.csv --out m.tha --auto".into(), "short.csv: 1 samples are too few"));
     cases.push(("tha-train fit few.csv --out m.tha --memory 2".into(), "no sample is left for validation"));
     cases.push(("tha-train fit train.csv --val others.csv --out m.tha".into(), "'u2'"));
     cases.push(("tha-train evaluate good.tha three.npz".into(), "'u' has 3 columns"));
