@@ -172,6 +172,7 @@ fn contract(model: &Model<'_>, parts: &mut Parts<'_>, followed: &mut [Value]) ->
     y.iter_mut().for_each(|y| *y = zero);
     contract::add(model, &mut view, t, followed, y);
     if range == RangePolicy::Extend {
+        stage::limit(stage, view.beyond);
         for (y, linear) in y.iter_mut().zip(stage.linear.chunks_exact(used.max(1))) {
             *y = linear.iter().zip(&*view.beyond).fold(*y, |y, (w, beyond)| y + *w * *beyond);
         }

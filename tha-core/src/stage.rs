@@ -183,16 +183,23 @@ pub(crate) fn features<'w, const SMALL: bool>(
         outside |= excess != 0.0;
         *z = if clamps { clamped } else { value };
         if let Some(beyond) = beyond.next() {
-            // The linear part goes on for the width of the range.
-            let width = feature.high - feature.low;
-            let excess = if excess < -width { -width } else { excess };
-            *beyond = if excess > width { width } else { excess };
+            *beyond = excess;
         }
     }
     if !cells.is_empty() {
         locate(stage, split_at(z, stage.plain()).1, cells);
     }
     outside
+}
+
+/// Limits what is beyond the range to the width of the range: the linear part goes on no farther.
+#[inline(never)]
+pub(crate) fn limit(stage: &Stage<'_>, beyond: &mut [f32]) {
+    for (beyond, feature) in beyond.iter_mut().zip(stage.features) {
+        let width = feature.high - feature.low;
+        let above = if *beyond < -width { -width } else { *beyond };
+        *beyond = if above > width { width } else { above };
+    }
 }
 
 /// Replaces mapped features by how far they have come in their cells.
