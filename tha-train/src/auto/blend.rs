@@ -178,21 +178,26 @@ fn within(
         let mut members: Vec<Member> = kept.iter().enumerate().map(member).collect();
         members.retain(|member| member.weights.iter().any(|weight| *weight > 0.0));
         let made = Blend { extend, members };
-        if room(&made) <= 1.0 {
+        let whole = room(&made);
+        if whole <= 1.0 {
             return Some((judge.nested(&kept, &ways).0, made, kept.len() == count));
         }
         if kept.len() <= 1 {
             return Some((best.0, alone(best.1, extend), false));
         }
-        let total = |at: usize| {
+        let mut order: Vec<(f64, f64, usize)> = Vec::with_capacity(kept.len());
+        for at in 0..kept.len() {
             let sum = weights.iter().map(|of_output| of_output[at]).sum::<f64>();
-            if by_size { sum / room(&alone(pool[kept[at]], extend)) } else { sum }
-        };
-        let mut order: Vec<usize> = (0..kept.len()).collect();
-        order.sort_by(|&a, &b| total(a).total_cmp(&total(b)));
+            // The room that its going makes: heads share features, and those of degree one stand in the file as their sum.
+            let others = made.members.iter().filter(|member| member.trial != pool[kept[at]]).cloned();
+            let without = || room(&Blend { extend, members: others.collect() });
+            let made = if by_size { (whole - without()).max(f64::MIN_POSITIVE) } else { 1.0 };
+            order.push((sum / made, sum, at));
+        }
+        order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
         order.truncate(kept.len().div_ceil(AT_ONCE));
         let mut at = 0..;
-        kept.retain(|_| at.next().is_some_and(|at| !order.contains(&at)));
+        kept.retain(|_| at.next().is_some_and(|at| !order.iter().any(|(.., gone)| *gone == at)));
     }
 }
 
