@@ -12,11 +12,11 @@ use crate::progress::Progress;
 use std::ops::Range;
 
 /// How far to go at the first ridge, at the next ones, and at the last one of a final fit.
-const FIRST: Effort = Effort { sweeps: 3, steps: 8, tolerance: 2e-4 };
-const NEXT: Effort = Effort { sweeps: 1, steps: 8, tolerance: 2e-4 };
-const FINAL: Effort = Effort { sweeps: 6, steps: 20, tolerance: 2e-4 };
+const FIRST: Effort = Effort { sweeps: 3, steps: 8 };
+const NEXT: Effort = Effort { sweeps: 1, steps: 8 };
+const FINAL: Effort = Effort { sweeps: 6, steps: 20 };
 /// From a network that is near already.
-const NEAR: Effort = Effort { sweeps: 3, steps: 12, tolerance: 2e-4 };
+const NEAR: Effort = Effort { sweeps: 3, steps: 12 };
 
 /// What the networks have in common.
 #[derive(Clone, Debug)]

@@ -17,9 +17,10 @@ pub(super) struct Effort {
     pub(super) sweeps: usize,
     /// Conjugate gradient steps per core, at most.
     pub(super) steps: usize,
-    /// A sweep that lowers J by less than this part of it is the last.
-    pub(super) tolerance: f64,
 }
+
+/// A sweep that lowers J by less than this part of it is the last.
+const TOLERANCE: f64 = 2e-4;
 
 /// Sweeps from the last core to the first, and back between them; gives their number. The first core is left in the centre.
 pub(super) fn sweeps(
@@ -41,7 +42,7 @@ pub(super) fn sweeps(
             pass_left(network, k);
         }
         let loss = update(network, 0, objective, covariance, ridge, effort.steps, log)?;
-        if last == 0 || sweep == effort.sweeps || before - loss < effort.tolerance * loss {
+        if last == 0 || sweep == effort.sweeps || before - loss < TOLERANCE * loss {
             return Ok(sweep);
         }
         before = loss;
@@ -88,7 +89,7 @@ mod tests {
         let mut network = Network::random(2, 5, &[3, 2], &mut Normal::new(1));
         let mut losses = Vec::new();
         for _ in 0..4 {
-            let effort = Effort { sweeps: 2, steps: 30, tolerance: 0.0 };
+            let effort = Effort { sweeps: 2, steps: 30 };
             sweeps(&mut network, &rows, &covariance, 3.0, effort, &mut Log::silent()).unwrap();
             let norm: f64 = network.to_dense().iter().map(|v| v * v).sum();
             let core: f64 = network.cores[0].data.iter().map(|v| v * v).sum();

@@ -29,7 +29,7 @@ const CLEARLY: f64 = 0.95;
 /// Below this error a quadratic network is polished.
 const NEAR: f64 = 0.1;
 /// The last fit, on all rows.
-const FINAL: Effort = Effort { sweeps: 12, steps: 20, tolerance: 2e-4 };
+const FINAL: Effort = Effort { sweeps: 12, steps: 20 };
 /// A simpler setting is level with the best if its error is larger by less than one standard error of the difference and
 /// by less than this part.
 const LEVEL: f64 = 0.02;

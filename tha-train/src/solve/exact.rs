@@ -10,13 +10,12 @@ use super::levenberg::{Descent, EXPLICIT};
 use super::log::{Log, Step, StepKind};
 use super::moments::Moments;
 use super::rows::Rows;
-use super::search::{SMALL, search};
+use super::search::{EXACT, SMALL, search};
 use super::{Problem, SolveError, SolveParams};
 use crate::network::{Features, Network, dimension, monomials};
 
-/// Relative loss below which moments have lost digits that the rows still have, and the part of the loss that a step has to
-/// gain there to be followed by another.
-const DIGITS: f64 = 1e-10;
+/// Below [`EXACT`] moments have lost digits that the rows still have: the part of the loss that a step has to gain there to be
+/// followed by another.
 const WORTHWHILE: f64 = 0.01;
 
 /// A network that may fit exactly, or nothing where that is known to be impossible or was not tried. `floor` is the relative
@@ -94,7 +93,7 @@ fn descend(
     log: &mut Log<'_>,
 ) -> Result<usize, SolveError> {
     let unit = rows.square();
-    if rows.are_condensed() && rows.loss(network) <= DIGITS * unit {
+    if rows.are_condensed() && rows.loss(network) <= EXACT * unit {
         return descend(network, &Rows::new(problem, 1), problem, options, log);
     }
     let mut descent = Descent::new(network.clone());
@@ -104,14 +103,14 @@ fn descend(
         let (loss, ranks) = (descent.loss, descent.network.ranks());
         let kind = StepKind::AllCores;
         log.record(Step { kind, loss: loss / unit, gain: gain / unit, truncation: 0.0, ranks })?;
-        let least = if loss <= DIGITS * unit { WORTHWHILE } else { options.tolerance };
+        let least = if loss <= EXACT * unit { WORTHWHILE } else { options.tolerance };
         if gain <= least * (loss + gain) || loss <= 1e-28 * unit {
             done = step + 1;
             break;
         }
     }
     *network = descent.network;
-    if rows.are_condensed() && descent.loss <= DIGITS * unit {
+    if rows.are_condensed() && descent.loss <= EXACT * unit {
         done += descend(network, &Rows::new(problem, 1), problem, options, log)?;
     }
     Ok(done)

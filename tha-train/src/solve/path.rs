@@ -11,7 +11,7 @@ use super::gram::Sums;
 use super::log::Log;
 use super::precondition::Covariance;
 use super::quadratic::{Forms, Framed, Quadratic};
-use super::rows::Rows;
+use super::rows::{KEPT, Rows};
 use super::{Problem, SolveError, SolveParams};
 use crate::linalg::{add_gram_lower, view, view_mut};
 use crate::network::{Features, Network, Normal, monomials};
@@ -20,8 +20,8 @@ use rayon::prelude::*;
 use std::sync::Arc;
 
 /// The first fit of a path and those that follow it.
-const FIRST: Effort = Effort { sweeps: 3, steps: 6, tolerance: 2e-4 };
-const NEXT: Effort = Effort { sweeps: 1, steps: 6, tolerance: 2e-4 };
+const FIRST: Effort = Effort { sweeps: 3, steps: 6 };
+const NEXT: Effort = Effort { sweeps: 1, steps: 6 };
 
 /// Some rows of a problem.
 #[derive(Debug)]
@@ -185,9 +185,6 @@ enum Source<'a> {
     Quadratic(&'a Quadratic),
 }
 
-/// Entries of x, of all blocks together, up to which the rows are kept.
-const KEPT: usize = 1 << 26;
-
 impl<'a> Path<'a> {
     /// One of so many, from a random network or from one that was fitted with these settings.
     pub(super) fn new(
@@ -203,7 +200,8 @@ impl<'a> Path<'a> {
         let covariance = Covariance::new(&(frame.map().transpose() * &fitted.second * frame.map()))?;
         let source = match &fitted.quadratic {
             Some(quadratic) => Source::Quadratic(quadratic),
-            None if of * fitted.part.nrows() * q > KEPT => Source::Read(&fitted.part),
+            // Of all blocks together.
+            None if of * fitted.part.nrows() * q > 2 * KEPT => Source::Read(&fitted.part),
             None => {
                 let (x, y) = frame.enter(&fitted.part.problem());
                 Source::Kept(Rows::kept(&Problem { x: &x, y: &y }))

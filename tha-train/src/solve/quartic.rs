@@ -16,8 +16,6 @@ const UNKNOWNS: usize = 800;
 const STEPS: usize = 25;
 /// A singular value this small against the largest is gone.
 const GONE: f64 = 5e-3;
-/// The penalty stays this sharp at most.
-const SHARPEST: f64 = 1e-3;
 
 /// The network of rank r with the forms `first` and `last` (q x r) at its ends, fitted to rows x, y with noise of
 /// `variance`; `None` where no network with these ends comes near.
@@ -73,7 +71,7 @@ pub(super) fn between(
         if next <= GONE * largest || step + 1 == STEPS {
             return Some(network(first, last, &parts.u, &parts.s, &parts.v));
         }
-        sharpness = if step == 0 { largest } else { sharpness.min(next) }.max(SHARPEST * largest);
+        sharpness = if step == 0 { largest } else { sharpness.min(next) };
         let weight = |basis: &DMatrix<f64>| {
             let scaled = DMatrix::from_fn(side, side, |i, j| {
                 basis[(i, j)] * (largest / (parts.s[j].powi(2) + sharpness.powi(2)).sqrt()).sqrt()

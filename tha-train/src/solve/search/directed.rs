@@ -23,10 +23,9 @@ const MANY: usize = 4;
 const ROWS_PER_DIMENSION: usize = 50;
 /// Monomials of few directions, at most, for which the direct solution is worth its cost.
 const MONOMIALS: usize = 2000;
-/// Starts at most for each kind of moments, and of the search on few directions; and of the one at the cap where much is left: there the
+/// Starts at most for each kind of moments, and of each search on few directions; and of the one at the cap where much is left: there the
 /// least loss arrives (200 inputs: with 6 that end once two agree, the first start fails on two of four seeds).
 const STARTS: usize = 6;
-const RESTARTS: usize = 6;
 const THOROUGH: usize = 12;
 /// Searches above the cap for a start, while much is left; how often the directions of each grow, and steps each time.
 const ROUNDS: usize = 3;
@@ -177,7 +176,7 @@ fn on_few(
     let seed = outer.params.seed.wrapping_add(outer.starts as u64);
     // Without random starts there would be nothing to start from.
     let without = outer.params.without.filter(|rule| *rule != Rule::Random);
-    let (restarts, without) = if thorough { (THOROUGH, Some(Rule::Agreement)) } else { (RESTARTS, without) };
+    let (restarts, without) = if thorough { (THOROUGH, Some(Rule::Agreement)) } else { (STARTS, without) };
     let params = SolveParams { max_rank: level, restarts, seed, without, ..outer.params.clone() };
     let candidates = search(&few, &rows, direct.as_ref(), &params, outer.log)?;
     let best = candidates.last().expect("a search has candidates");

@@ -12,9 +12,6 @@ const SAME: f64 = 0.02;
 /// Steps of a descent at most, and the ratio of successive losses above which it ends.
 pub(super) const STEPS: usize = 60;
 pub(super) const PACE: f64 = 0.99;
-/// So much larger than that of a rank more, a loss may still be that of the truth where no direct solution is known: the
-/// rank more fits noise.
-const NEARLY: f64 = 4.0;
 /// Relative squared residual above which a network at the cap is no nearer to the truth at a lower rank.
 pub(super) const FAR: f64 = 0.02;
 
@@ -23,29 +20,21 @@ impl Search<'_, '_> {
     /// reduced so.
     pub(super) fn lowered(&mut self, mut candidate: Candidate) -> Result<(Candidate, bool), SolveError> {
         let mut came_down = false;
-        let (mut at, mut compatible) = (candidate.clone(), true);
-        while let Some(level) = self.below(at.level()) {
-            if self.direct.is_none()
-                && at.level() <= self.params.max_rank
-                && at.loss > FAR * self.sketch.square()
-            {
+        while let Some(level) = self.below(candidate.level()) {
+            let above = candidate.level() > self.params.max_rank;
+            if self.direct.is_none() && !above && candidate.loss > FAR * self.sketch.square() {
                 break;
             }
-            let Some(network) = self.reduced(&at.network, level) else { break };
+            let Some(network) = self.reduced(&candidate.network, level) else { break };
             let lower = self.descended(network, StepKind::Reduction)?;
-            let above = at.level() > self.params.max_rank;
-            let chance = self.compatible(&lower, &at);
-            // What is nearly as good is left among the best of its rank.
-            if !chance && !above && (self.direct.is_some() || lower.loss > NEARLY * at.loss) {
+            let chance = self.compatible(&lower, &candidate);
+            // It is left among the best of its rank.
+            if !chance && !above {
                 break;
             }
-            compatible &= chance || above;
-            at = lower;
-            if compatible {
-                // Where the lower rank fits better, the higher one had not arrived, and proves nothing.
-                came_down = chance && (self.exact(at.loss) || at.loss >= (1.0 - SAME) * candidate.loss);
-                candidate = at.clone();
-            }
+            // Where the lower rank fits better, the higher one had not arrived, and proves nothing.
+            came_down = chance && (self.exact(lower.loss) || lower.loss >= (1.0 - SAME) * candidate.loss);
+            candidate = lower;
         }
         Ok((candidate, came_down))
     }

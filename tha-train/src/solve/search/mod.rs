@@ -35,7 +35,7 @@ use nalgebra::DMatrix;
 const ROWS_PER_DIMENSION: f64 = 3.0;
 /// Mean squared residual, of outputs of mean square one, below which there is none. Where the direct solution leaves less, it
 /// is what that leaves, down to what its moments can tell.
-const EXACT: f64 = 1e-10;
+pub(super) const EXACT: f64 = 1e-10;
 const DIGITS: f64 = 1e-14;
 /// Keeps the gauge from drifting during a descent.
 const RIDGE: f64 = 1e-13;
