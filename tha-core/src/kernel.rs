@@ -91,23 +91,6 @@ macro_rules! plain {
             $($sum += $w * x;)+
         }
     };
-    (4, $rows:ident, $x:expr, $($sum:ident $w:ident),+) => {
-        let ((fours, left), (quads, last)) = ($x.as_chunks::<4>(), $rows.as_chunks::<4>());
-        for (quad, x) in quads.iter().zip(fours) {
-            let ([a, b, c, d], &[x, y, z, u]) = (quad, x);
-            let [$($w),+] = *a;
-            $($sum += $w * x;)+
-            let [$($w),+] = *b;
-            $($sum += $w * y;)+
-            let [$($w),+] = *c;
-            $($sum += $w * z;)+
-            let [$($w),+] = *d;
-            $($sum += $w * u;)+
-        }
-        for (&[$($w),+], &x) in last.iter().zip(left) {
-            $($sum += $w * x;)+
-        }
-    };
     (2, $rows:ident, $x:expr, $($sum:ident $w:ident),+) => {
         let ((pairs, _), (twos, _)) = ($x.as_chunks::<2>(), $rows.as_chunks::<2>());
         for ([low, high], &[x, y]) in twos.iter().zip(pairs) {
@@ -120,6 +103,25 @@ macro_rules! plain {
             && let (Some(&x), Some(&[$($w),+])) = ($x.last(), $rows.last())
         {
             $($sum += $w * x;)+
+        }
+    };
+}
+
+/// The mapped features of a block.
+macro_rules! mapped {
+    ($rows:ident, $x:ident, $($sum:ident $w:ident),+) => {
+        for (row, &upper) in $x.rows.iter().zip($x.t) {
+            let lower = 1.0 - upper;
+            let row = row.to_bits() as usize;
+            // Implied by the next line, which then needs no check of its own.
+            if row >= $rows.len().saturating_sub(1) {
+                break;
+            }
+            let Some([low, high, ..]) = $rows.get(row..) else { break };
+            let [$($w),+] = *low;
+            $($sum += $w * lower;)+
+            let [$($w),+] = *high;
+            $($sum += $w * upper;)+
         }
     };
 }
@@ -146,19 +148,39 @@ macro_rules! block {
             let Some(later) = rows.get(1..) else { return };
             let Some(plain) = later.get(..x.x.len()) else { return };
             plain!($step, plain, x.x, $($sum $w),+);
-            for (row, &upper) in x.rows.iter().zip(x.t) {
-                let lower = 1.0 - upper;
-                let row = row.to_bits() as usize;
-                // As above.
-                if row >= later.len() {
-                    break;
+            mapped!(rows, x, $($sum $w),+);
+            *out = [$($sum),+];
+        }
+    };
+}
+
+/// A block of 8 where floats are passed in registers: those of the first row are arguments too, so that also the rows are loaded by one
+/// instruction each. What keeps the loads of a row together is the way out of the loop between them and the sums.
+#[cfg(any(target_abi = "eabihf", test))]
+macro_rules! block_8 {
+    ($($sum:ident $w:ident),+) => {
+        #[inline]
+        fn block_8(x: &Features<'_>, rows: &[[f32; 8]], out: &mut [f32; 8]) {
+            let Some((&[$($sum),+], later)) = rows.split_first() else { return };
+            // Where there are only constants this row is none, and is not used.
+            let &[$($w),+] = later.first().unwrap_or(&[0.0; 8]);
+            grow_8($($sum),+, $($w),+, rows, x, out);
+        }
+
+        #[inline(never)]
+        #[allow(clippy::too_many_arguments, reason = "they are passed in registers")]
+        fn grow_8($(mut $sum: f32),+, $(mut $w: f32),+, rows: &[[f32; 8]], x: &Features<'_>, out: &mut [f32; 8]) {
+            if let Some((&first, others)) = x.x.split_first() {
+                let mut later = others.iter().zip(rows.get(2..).unwrap_or_default());
+                let mut x = first;
+                loop {
+                    $($sum += $w * x;)+
+                    let Some((&next, row)) = later.next() else { break };
+                    x = next;
+                    [$($w),+] = *row;
                 }
-                let Some([low, high, ..]) = rows.get(row..) else { break };
-                let [$($w),+] = *low;
-                $($sum += $w * lower;)+
-                let [$($w),+] = *high;
-                $($sum += $w * upper;)+
             }
+            mapped!(rows, x, $($sum $w),+);
             *out = [$($sum),+];
         }
     };
@@ -168,7 +190,7 @@ macro_rules! block {
 #[cfg(any(target_abi = "eabihf", test))]
 block!(block_16, 16, 2, grow_16 inline(never), s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7, s8 w8, s9 w9, s10 w10, s11 w11, s12 w12, s13 w13, s14 w14, s15 w15);
 #[cfg(any(target_abi = "eabihf", test))]
-block!(block_8, 8, 4, grow_8 inline(never), s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7);
+block_8!(s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7);
 #[cfg(not(any(target_abi = "eabihf", test)))]
 block!(block_16, 16, 1, grow_16 inline, s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7, s8 w8, s9 w9, s10 w10, s11 w11, s12 w12, s13 w13, s14 w14, s15 w15);
 #[cfg(not(any(target_abi = "eabihf", test)))]

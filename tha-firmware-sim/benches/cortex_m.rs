@@ -18,7 +18,7 @@ use tha_firmware_sim::stream::Device;
 /// The most instructions per MAC where the project has a limit.
 const SHAPES: [(Shape, Option<f64>); 6] = [
     ([8, 3, 8, 4, 3, 2], None),
-    ([8, 3, 8, 4, 3, 4], Some(3.63)),
+    ([8, 3, 8, 4, 3, 4], Some(3.59)),
     ([8, 3, 8, 4, 3, 8], Some(2.76)),
     ([1, 8, 8, 4, 3, 4], None),
     ([1, 16, 16, 5, 3, 4], None),
