@@ -13,8 +13,7 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use tha_core::build::ModelSpec;
 use tha_core::push;
-use tha_train::export;
-use tha_train::model::Model;
+use tha_train::{Model, export};
 
 const SAMPLES: usize = 3000;
 

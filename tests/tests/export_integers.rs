@@ -15,13 +15,12 @@ use std::fmt::Write as _;
 use tha_core::build::{AlignedBytes, Core, Head, ModelSpec, Signal, Units};
 use tha_core::integer::{Model, Output, State, Step, push, push_counts};
 use tha_core::{NonFinitePolicy, RangePolicy};
-use tha_train::data::Dataset;
-use tha_train::{QuantizeParams, export, quantize};
+use tha_train::{Dataset, QuantizeParams, export, quantize};
 
 const SAMPLES: usize = 100_000;
 
 /// The models of f32, and some of them with other policies, in integers.
-fn integers() -> Vec<tha_train::model::Model> {
+fn integers() -> Vec<tha_train::Model> {
     let mut specs: Vec<ModelSpec> = files().into_iter().map(|(spec, _)| spec).collect();
     // Resonators in a row have different units, so integers take differences within one only.
     for feature in specs.iter_mut().flat_map(|spec| &mut spec.stage.features) {
@@ -53,14 +52,14 @@ fn all_mapped(spec: &ModelSpec) -> ModelSpec {
     spec
 }
 
-fn in_integers(spec: &ModelSpec) -> tha_train::model::Model {
+fn in_integers(spec: &ModelSpec) -> tha_train::Model {
     let mut random = ChaCha8Rng::seed_from_u64(1);
     let mut column = |low: f32, high: f32| {
         (0..600).map(|_| f64::from(low) + f64::from(high - low) * random.random::<f64>()).collect()
     };
     let u = spec.inputs.iter().map(|channel| column(channel.low, channel.high)).collect();
     let y = spec.outputs.iter().map(|_| column(-1.0, 1.0)).collect();
-    let model = tha_train::model::Model::new(spec.clone());
+    let model = tha_train::Model::new(spec.clone());
     quantize(&model, &Dataset::new("random", u, y), &QuantizeParams::default()).expect("room for it").model
 }
 

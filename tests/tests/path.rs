@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use tha_firmware_sim::model_file::ModelFile;
 use tha_tests::{Bench, root, value};
-use tha_train::data::Source;
+use tha_train::Source;
 
 /// Filters, maps and a linear part that goes on: fitted, analysed, evaluated and streamed like lags.
 #[test]

@@ -12,8 +12,8 @@ use tha_firmware_sim::replay::{Target, run};
 use tha_firmware_sim::soak::soak;
 use tha_firmware_sim::stream::Device;
 use tha_train::bound::ErrorBound;
-use tha_train::data::{Dataset, Record};
 use tha_train::reference::Reference;
+use tha_train::{Dataset, Record};
 
 /// Records of 1 to 300 samples, a tenth of the values out of range.
 fn recording(spec: &ModelSpec, random: &mut ChaCha8Rng) -> Dataset {

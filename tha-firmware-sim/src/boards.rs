@@ -176,7 +176,7 @@ pub fn fit(file: &ModelFile, instructions: impl Fn(Processor) -> f64) -> Vec<Fit
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tha_train::synth::{Kind, SynthParams, generate};
+    use tha_train::{SynthKind as Kind, SynthParams, generate};
 
     fn file(channels: usize, memory: usize, rank: usize) -> ModelFile {
         let options = SynthParams { channels, outputs: 2, memory, rank, ..SynthParams::new(Kind::Volterra) };

@@ -6,9 +6,9 @@ use rand::rngs::ChaCha8Rng;
 use std::path::Path;
 use tha_core::build::{AlignedBytes, ModelSpec};
 use tha_core::{Capacities, ParseError, Shape, integer};
+use tha_train::ModelError;
 pub use tha_train::device::DeviceModel;
 use tha_train::host::refusal;
-use tha_train::model::ModelError;
 
 /// A model file that has been checked.
 #[derive(Clone, Debug)]
@@ -41,16 +41,16 @@ impl ModelFile {
     }
 
     /// The model in f64: of integers what they mean.
-    pub fn batch(&self) -> tha_train::model::Model {
-        tha_train::model::Model::new(match self.model() {
+    pub fn batch(&self) -> tha_train::Model {
+        tha_train::Model::new(match self.model() {
             DeviceModel::Float(model) => ModelSpec::from_model(&model),
             DeviceModel::Integer(model) => ModelSpec::meaning(&model),
         })
     }
 
     /// The model with the arithmetic of the device, where its numbers are integers.
-    pub fn device_batch(&self) -> tha_train::model::Model {
-        tha_train::model::Model::read_bytes(self.bytes()).expect("checked by ModelFile::new")
+    pub fn device_batch(&self) -> tha_train::Model {
+        tha_train::Model::read_bytes(self.bytes()).expect("checked by ModelFile::new")
     }
 
     /// The dimensions.

@@ -11,7 +11,7 @@ use crate::stream::{Device, record_lengths, samples};
 use serde::Serialize;
 use std::time::{Duration, Instant};
 use tha_core::CapacityError;
-use tha_train::data::Dataset;
+use tha_train::Dataset;
 
 /// Where the stream runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,26 +45,17 @@ impl Target {
 
 /// Why a recording could not be replayed.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum ReplayError {
     /// The model is too large for the simulator.
     #[error("the simulator has no room for the model: {0}")]
     Capacity(#[from] CapacityError),
     /// The recording is too short.
     #[error("the longest record has {found} samples, at least {needed} are needed; use a longer recording")]
-    TooShort {
-        /// Samples of the longest record.
-        found: usize,
-        /// Samples that would do.
-        needed: usize,
-    },
+    TooShort { found: usize, needed: usize },
     /// There is nothing to compare.
     #[error("--samples: {samples} never filled the memory of {memory}, so no output was compared; raise it")]
-    Nothing {
-        /// Samples pushed.
-        samples: usize,
-        /// M.
-        memory: usize,
-    },
+    Nothing { samples: usize, memory: usize },
     /// The board could not be emulated.
     #[error(transparent)]
     Emulator(#[from] EmulatorError),

@@ -10,7 +10,7 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use serde::Serialize;
 use tha_core::{NonFinitePolicy, Swap};
-use tha_train::data::{Dataset, Record};
+use tha_train::{Dataset, Record};
 
 /// Samples that are drawn, streamed and predicted together.
 const BLOCK: usize = 20_000;

@@ -2,7 +2,7 @@
 
 use crate::model_file::{DeviceModel, ModelFile};
 use tha_core::{CapacityError, ChannelFlags, Flags, Swap, SwapError};
-use tha_train::data::Dataset;
+use tha_train::Dataset;
 use tha_train::device::{DeviceState, DeviceStep};
 
 /// What the device said to a sample, in one word, the same as the replay image writes.

@@ -10,8 +10,9 @@ use tha_firmware_sim::emulator::{
 use tha_firmware_sim::model_file::{DeviceModel, ModelFile};
 use tha_firmware_sim::stream::Device;
 use tha_train::reference::IntegerReference;
-use tha_train::synth::{Kind, SynthParams, generate};
-use tha_train::{FitParams, QuantizeParams, RangePolicy, Ridge, Silent, quantize};
+use tha_train::{
+    FitParams, QuantizeParams, RangePolicy, Ridge, Silent, SynthKind as Kind, SynthParams, generate, quantize,
+};
 
 /// Two outputs, three inputs, M = 4, d = 3.
 fn model() -> ModelFile {

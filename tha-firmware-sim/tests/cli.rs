@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 use tempfile::TempDir;
 use tha_core::build::{Core, Feature, Filter, Head, ModelSpec, Section, Signal, Source, Stage};
-use tha_train::data::{Dataset, write_csv};
-use tha_train::synth::{Kind, SynthParams, generate};
+use tha_train::internals::write_csv;
+use tha_train::{Dataset, SynthKind as Kind, SynthParams, generate};
 
 #[allow(dead_code, reason = "the tests of tha-core compute the outputs too")]
 #[path = "../../tha-core/tests/common/staged.rs"]

@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tha_core::build::ModelSpec;
 use tha_train::output::{self, Kind, check, write_folder};
-use tha_train::report::{Convergence, Report};
-use tha_train::{AnalysisParams, AutoOutcome, Dataset, Pair};
+use tha_train::report::Convergence;
+use tha_train::{AnalysisParams, AutoOutcome, Dataset, Pair, Report};
 
 /// What is known of a fit beside its model, for the report.
 pub struct Story {

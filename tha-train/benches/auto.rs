@@ -4,9 +4,8 @@
 
 use std::path::Path;
 use std::time::Instant;
-use tha_train::auto::Part;
-use tha_train::data::{Columns, Dataset, Source};
-use tha_train::{AutoParams, Event, Progress};
+use tha_train::internals::Part;
+use tha_train::{AutoParams, Columns, Dataset, Event, Progress, Source};
 
 struct Watch(bool, Instant);
 

@@ -6,8 +6,7 @@
 use std::path::Path;
 use std::time::Instant;
 use tha_core::RangePolicy;
-use tha_train::data::{Columns, Dataset, Source};
-use tha_train::{FitParams, Silent};
+use tha_train::{Columns, Dataset, FitParams, Silent, Source};
 
 /// Name, memory, degree, rank cap, clamped to the training range.
 const SETTINGS: [(&str, usize, usize, usize, bool); 7] = [

@@ -35,42 +35,36 @@
 // They panic where nobody listens.
 #![deny(clippy::print_stderr, clippy::print_stdout)]
 
+mod auto;
+mod checkpoint;
+mod data;
+mod ensemble;
+mod fit;
+mod linalg;
+mod metrics;
+mod model;
+mod plan;
+mod progress;
+mod quantize;
+mod synth;
+
 // What is hidden here is for the programs, benchmarks and tests of this workspace, and may change at any time.
 #[doc(hidden)]
 pub mod analysis;
 #[doc(hidden)]
-pub mod auto;
-#[doc(hidden)]
 pub mod bound;
-mod checkpoint;
-#[doc(hidden)]
-pub mod data;
 #[doc(hidden)]
 pub mod device;
 #[doc(hidden)]
-pub mod ensemble;
-#[doc(hidden)]
 pub mod export;
-#[doc(hidden)]
-pub mod fit;
 #[doc(hidden)]
 pub mod host;
 #[doc(hidden)]
 pub mod inspect;
-mod linalg;
-#[doc(hidden)]
-pub mod metrics;
-#[doc(hidden)]
-pub mod model;
 #[doc(hidden)]
 pub mod network;
 #[doc(hidden)]
 pub mod output;
-#[doc(hidden)]
-pub mod plan;
-mod progress;
-#[doc(hidden)]
-pub mod quantize;
 #[doc(hidden)]
 pub mod reference;
 #[doc(hidden)]
@@ -79,23 +73,33 @@ pub mod report;
 pub mod solve;
 #[doc(hidden)]
 pub mod stage;
+
+/// What else the programs and tests need of modules that are private.
 #[doc(hidden)]
-pub mod synth;
+pub mod internals {
+    pub use crate::auto::{Candidate, Delivered, Honest, Part, Recipe, Setting, Tried};
+    pub use crate::data::{Split, write_csv};
+    pub use crate::ensemble::Summary;
+    pub use crate::fit::HeadReport;
+    pub use crate::model::{Frame, HeadPart, Interval, OutOfRange};
+    pub use crate::plan::{HeadDone, Merged, ranges};
+    pub use crate::quantize::OutputError;
+}
 
 pub use analysis::{Analysis, AnalysisError, AnalysisParams, Pair, analyze};
-pub use auto::{AutoOutcome, AutoParams, Candidate, Delivered, Honest, Recipe, Setting, Tried, Tuning};
+pub use auto::{AutoOutcome, AutoParams, Tuning};
 pub use data::{Columns, DataError, Dataset, Record, Source};
-pub use ensemble::{Combine, Strategy, Summary};
-pub use export::{SourceFile, c as export_c, rust as export_rust};
-pub use fit::{FitError, FitParams, HeadReport, Outcome, ValidFitParams, Validation};
-pub use metrics::{Metrics, OutputMetrics};
-pub use model::{Interval, Model, ModelError, OutOfRange};
-pub use plan::{HeadDone, Made, Merged, Plan};
+pub use ensemble::{Combine, Strategy};
+pub use export::{c as export_c, rust as export_rust};
+pub use fit::{FitError, FitParams, Outcome, ValidFitParams, Validation};
+pub use metrics::Metrics;
+pub use model::{Model, ModelError};
+pub use plan::{Made, Plan};
 pub use progress::{Event, Progress, Silent};
 pub use quantize::{QuantizeParams, Quantized, quantize};
 pub use report::{Report, html};
-pub use solve::{Decay, Ridge, SolveError, Solver, Step};
-pub use stage::{Basis, StageError};
+pub use solve::{Decay, Ridge, Solver};
+pub use stage::Basis;
 pub use synth::{Kind as SynthKind, SynthError, SynthParams, Synthetic, generate};
 pub use tha_core::RangePolicy;
 

@@ -8,10 +8,11 @@ use analysis_common::{
 };
 use nalgebra::DMatrix;
 use tha_train::analysis::kernel::{Kernel, Route};
+use tha_train::analysis::mask;
 use tha_train::analysis::projection::project;
 use tha_train::analysis::spectrum::{lambda_max, lanczos, trace};
-use tha_train::analysis::{AnalysisParams, Pair, analyze, mask};
 use tha_train::network::Network;
+use tha_train::{AnalysisParams, Pair, analyze};
 
 const SIZES: [Sizes; 4] = [
     Sizes { inputs: 3, memory: 1, degree: 3, outputs: 2, rows: 40, heads: 3 },

@@ -6,10 +6,9 @@ use analysis_common::{draw, random_network};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use tha_core::RangePolicy;
-use tha_train::analysis::{AnalysisError, AnalysisParams, Pair, analyze};
-use tha_train::data::{Dataset, Record};
-use tha_train::model::{Frame, HeadPart, Model};
+use tha_train::internals::{Frame, HeadPart};
 use tha_train::stage::{InputMap, OutputMap, Scaling};
+use tha_train::{AnalysisError, AnalysisParams, Dataset, Model, Pair, Record, analyze};
 
 const MEMORY: usize = 2;
 const DEGREE: usize = 3;

@@ -4,7 +4,7 @@ mod analysis_common;
 
 use analysis_common::{Sizes, random_pair};
 use proptest::prelude::*;
-use tha_train::analysis::{AnalysisParams, analyze};
+use tha_train::{AnalysisParams, analyze};
 
 prop_compose! {
     fn sizes()(

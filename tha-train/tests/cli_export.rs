@@ -8,9 +8,7 @@ use proptest::test_runner::RngSeed;
 use std::path::Path;
 use std::process::Command;
 use tha_core::build::ModelSpec;
-use tha_train::export;
-use tha_train::model::Model;
-use tha_train::synth::{Kind, SynthParams, generate};
+use tha_train::{Model, SynthKind as Kind, SynthParams, export, generate};
 
 #[test]
 fn both_languages_in_a_new_directory() {

@@ -8,10 +8,8 @@ use nalgebra::DMatrix;
 use random::Normal;
 use std::sync::Mutex;
 use tha_train::network::Network;
-use tha_train::solve::{
-    Decay, Problem, Ridge, SolveError, SolveParams, Solver, Step, StepKind, choose_and_fit, fit,
-};
-use tha_train::{Event, Progress, Silent};
+use tha_train::solve::{Problem, SolveError, SolveParams, Step, StepKind, choose_and_fit, fit};
+use tha_train::{Decay, Event, Progress, Ridge, Silent, Solver};
 
 fn rows(count: usize, q: usize, draws: &mut Normal) -> DMatrix<f64> {
     DMatrix::from_fn(count, q, |_, i| if i == 0 { 1.0 } else { draws.draw() })

@@ -5,11 +5,10 @@ use nalgebra::{Complex, DMatrix};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use tha_core::RangePolicy;
-use tha_train::Silent;
-use tha_train::data::{Dataset, Split};
-use tha_train::metrics::Metrics;
+use tha_train::internals::Split;
 use tha_train::solve::{Problem, SolveParams, choose, fit};
-use tha_train::stage::{Basis, Scaling, Stage, poles};
+use tha_train::stage::{Scaling, Stage, poles};
+use tha_train::{Basis, Dataset, Metrics, Silent};
 
 /// Of the linear poles.
 const MODULUS: f64 = 0.98;

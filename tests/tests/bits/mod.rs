@@ -136,7 +136,7 @@ pub fn compile(compiler: &str, arguments: &[&str], folder: &Path) -> bool {
 }
 
 /// The exported C of a model and the program around it, in a folder of their own.
-pub fn written(model: &tha_train::model::Model, main: &str) -> tempfile::TempDir {
+pub fn written(model: &tha_train::Model, main: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for file in tha_train::export::c("model", model) {
         std::fs::write(folder.path().join(&file.name), &file.text).unwrap();

@@ -8,8 +8,7 @@ use rand::rngs::ChaCha8Rng;
 pub use random::Shape;
 use tha_core::build::{Core, Feature, Filter, Head, Resonator, Section, Signal, Source, Stage};
 use tha_firmware_sim::model_file::ModelFile;
-use tha_train::data::{Dataset, Record};
-use tha_train::{QuantizeParams, quantize};
+use tha_train::{Dataset, QuantizeParams, Record, quantize};
 
 /// The file of a model with random coefficients.
 pub fn model(shape: Shape, random: &mut ChaCha8Rng) -> ModelFile {

@@ -5,7 +5,7 @@ use clap::Args;
 use std::error::Error;
 use std::path::PathBuf;
 use tha_cli::DataArgs;
-use tha_train::data::{Dataset, Source};
+use tha_train::{Dataset, Source};
 
 /// A model and a recording.
 #[derive(Args, Clone, Debug)]

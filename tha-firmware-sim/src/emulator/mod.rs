@@ -15,46 +15,25 @@ pub use qemu::{Replay, StackUse, replay};
 
 /// Why a board could not be emulated; the first line of the message says what to do.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum EmulatorError {
     /// A tool is not installed.
     #[error("{tool} is missing; to install it: {remedy}")]
-    Missing {
-        /// The program.
-        tool: &'static str,
-        /// How to install it.
-        remedy: &'static str,
-    },
+    Missing { tool: &'static str, remedy: &'static str },
     /// The Rust target is not installed.
     #[error(
         "the Rust target {target} is missing; to install it: rustup target add {target} \
          (the README of tha-firmware-sim has what to do without rustup)"
     )]
-    Target {
-        /// The Rust target.
-        target: &'static str,
-    },
+    Target { target: &'static str },
     /// The firmware does not build.
     #[error("the firmware for {target} does not build: {log}")]
-    Build {
-        /// The Rust target.
-        target: &'static str,
-        /// The compiler's words.
-        log: String,
-    },
+    Build { target: &'static str, log: String },
     /// The model is too large for the board.
     #[error(
         "the model does not fit the {board}: it needs {needed} bytes of {memory}, {room} are there; try another --target"
     )]
-    TooLarge {
-        /// The board.
-        board: &'static str,
-        /// Flash or RAM.
-        memory: &'static str,
-        /// Bytes for model or state, with what the image itself needs.
-        needed: usize,
-        /// Bytes the board has.
-        room: usize,
-    },
+    TooLarge { board: &'static str, memory: &'static str, needed: usize, room: usize },
     /// The image gave up, or said something else than it should.
     #[error("the firmware stopped: {0}")]
     Firmware(String),

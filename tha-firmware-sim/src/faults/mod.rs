@@ -22,7 +22,7 @@ use rand::{RngExt, SeedableRng};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use tha_train::data::Dataset;
+use tha_train::Dataset;
 
 /// The kinds of faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -6,7 +6,7 @@ use crate::reference::{IntegerReference, Reference};
 use crate::stream::{Status, Stream};
 use serde::Serialize;
 use tha_core::build::ModelSpec;
-use tha_train::data::Dataset;
+use tha_train::Dataset;
 use tha_train::stage::{eating_offset, mean_and_std};
 
 /// How one output compares with the batch.
@@ -275,7 +275,7 @@ pub fn follows_the_format(file: &ModelFile, data: &Dataset, samples: &[f32], str
 mod tests {
     use super::*;
     use crate::stream::{Device, samples};
-    use tha_train::synth::{Kind, SynthParams, generate};
+    use tha_train::{SynthKind as Kind, SynthParams, generate};
 
     #[test]
     fn a_wrong_output_a_missing_one_and_a_wrong_bit_are_found() {

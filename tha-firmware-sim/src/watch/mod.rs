@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use tha_core::CapacityError;
 use tha_core::build::{Head, ModelSpec};
-use tha_train::data::Dataset;
+use tha_train::Dataset;
 
 /// Samples that the curves show at most.
 const SHOWN: usize = 400;

@@ -7,9 +7,7 @@
 //! runs it and writes `docs/baking.md`.
 
 use std::error::Error;
-use tha_train::analysis::{AnalysisParams, Pair, analyze};
-use tha_train::synth::{self, Kind};
-use tha_train::{FitParams, Silent};
+use tha_train::{AnalysisParams, FitParams, Pair, Silent, SynthKind as Kind, SynthParams, analyze, generate};
 
 /// What is varied, and the system it is tried on.
 #[derive(Clone, Debug)]
@@ -88,7 +86,7 @@ pub fn run(plan: &Plan, mut progress: impl FnMut(&Row)) -> Result<Vec<Row>, Box<
     let params = FitParams::new().memory(plan.memory).degree(plan.degree).max_rank(plan.rank + 1);
     for &correlation in &plan.correlations {
         for &seed in &plan.seeds {
-            let data = synth::generate(&synth::SynthParams {
+            let data = generate(&SynthParams {
                 channels: plan.inputs,
                 outputs: 1,
                 memory: plan.memory,
@@ -97,7 +95,7 @@ pub fn run(plan: &Plan, mut progress: impl FnMut(&Row)) -> Result<Vec<Row>, Box<
                 samples: plan.samples,
                 correlation,
                 seed,
-                ..synth::SynthParams::new(Kind::Volterra)
+                ..SynthParams::new(Kind::Volterra)
             })?;
             let full = params.clone().check(&data.train)?.fit(&data.train, &Silent)?.model;
             for &(heads, size) in &plan.ensembles {

@@ -3,12 +3,11 @@
 
 use super::{Approximate, UNDERFLOW, UNIT};
 use crate::reference::{Real, Reference};
-use std::cmp::Ordering;
 use std::ops::{Add, Div, Mul, Sub};
 use tha_core::build::{Filter, ModelSpec, Resonator, Signal, Source};
 
 /// A number of any sign up to a size, with an error. Coefficients enter by their magnitudes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Worst(Approximate);
 
 impl Worst {
@@ -23,49 +22,18 @@ impl From<f32> for Worst {
     }
 }
 
-impl Add for Worst {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self(self.0 + other.0)
-    }
+macro_rules! by_size {
+    ($($operation:ident $name:ident $by:tt;)*) => {$(
+        #[allow(clippy::suspicious_arithmetic_impl, reason = "a difference can be as large as a sum")]
+        impl $operation for Worst {
+            type Output = Self;
+            fn $name(self, other: Self) -> Self {
+                Self(self.0 $by other.0)
+            }
+        }
+    )*};
 }
-
-impl Sub for Worst {
-    type Output = Self;
-    #[allow(
-        clippy::suspicious_arithmetic_impl,
-        reason = "of any sign: a difference can be as large as a sum"
-    )]
-    fn sub(self, other: Self) -> Self {
-        Self(self.0 + other.0)
-    }
-}
-
-impl Mul for Worst {
-    type Output = Self;
-    fn mul(self, other: Self) -> Self {
-        Self(self.0 * other.0)
-    }
-}
-
-impl Div for Worst {
-    type Output = Self;
-    fn div(self, other: Self) -> Self {
-        Self(self.0 / other.0)
-    }
-}
-
-impl PartialEq for Worst {
-    fn eq(&self, other: &Self) -> bool {
-        self.0 == other.0
-    }
-}
-
-impl PartialOrd for Worst {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        self.0.partial_cmp(&other.0)
-    }
-}
+by_size! { Add add +; Sub sub +; Mul mul *; Div div /; }
 
 impl Real for Worst {
     /// Inside the range nothing is clamped by more than the error.

@@ -5,11 +5,10 @@ use super::error::CliError;
 use std::fmt::Write;
 use std::path::PathBuf;
 use tha_cli::{DataArgs, Status, count, figure, summary, table};
-use tha_train::analysis::{self, Analysis, AnalysisParams, Bound, Pair};
-use tha_train::data::Dataset;
-use tha_train::model::Model;
+use tha_train::analysis::{self, Bound};
 use tha_train::output::{self, Kind};
-use tha_train::report::{self, Report};
+use tha_train::report;
+use tha_train::{Analysis, AnalysisParams, Dataset, Model, Pair, Report};
 
 /// Compare an ensemble with the full model on data: the error and its exact decomposition, bounds, and what drives each
 /// head away from plain truncation.

@@ -5,9 +5,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::path::{Path, PathBuf};
 use tha_cli::{DataArgs, Replace, Speech};
-use tha_train::data::{Columns, Dataset, Source};
-use tha_train::fit::Validation;
-use tha_train::output;
+use tha_train::{Columns, Dataset, Source, Validation, output};
 
 /// Leaves standard output to a file that goes there: words step aside, and JSON is refused.
 pub fn beside<'a>(speech: Speech, files: impl IntoIterator<Item = &'a PathBuf>) -> Result<Speech, CliError> {

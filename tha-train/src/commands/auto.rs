@@ -11,10 +11,9 @@ use serde::Serialize;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tha_cli::{DataArgs, Speech, Status, count, figure, interrupt, summary, table, with_flags};
-use tha_train::auto::{AutoOutcome, AutoParams, Delivered, Honest, Recipe, Setting, Tried};
-use tha_train::data::Dataset;
-use tha_train::model::OutOfRange;
-use tha_train::report;
+use tha_train::internals::OutOfRange;
+use tha_train::internals::{Delivered, Honest, Recipe, Setting, Tried};
+use tha_train::{AutoOutcome, AutoParams, Dataset, report};
 
 /// Time where nobody says.
 pub(super) const MINUTES: f64 = 3.0;

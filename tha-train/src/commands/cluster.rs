@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 use tha_cli::{Speech, Status, count, figure, summary};
-use tha_train::fit::FitParams;
+use tha_train::internals::ranges;
 use tha_train::output::{self, Kind};
-use tha_train::plan::{Made, Plan, ranges};
+use tha_train::{FitParams, Made, Plan};
 
 /// Plan a fit whose heads any machine can fit that sees the folder.
 ///
@@ -135,7 +135,7 @@ pub(super) fn head(args: &HeadArgs) -> Result<(), CliError> {
     }
     status.done();
     summary(args.speech, &json!({ "heads": done }), || {
-        let line = |head: &tha_train::HeadDone| match &head.failed {
+        let line = |head: &tha_train::internals::HeadDone| match &head.failed {
             Some(reason) => format!("head {}: left out: {reason}", head.head),
             None => format!("head {}: {:.1} s, {}", head.head, head.seconds, count(head.files.len(), "file")),
         };

@@ -13,15 +13,13 @@ use std::path::PathBuf;
 use std::time::Instant;
 use tha_cli::{Status, summary};
 use tha_core::RangePolicy;
-use tha_train::analysis::{self, Analysis, Pair};
-use tha_train::data::Dataset;
-use tha_train::ensemble::{Combine, Strategy};
+use tha_train::analysis;
 use tha_train::export::{self, SourceFile};
-use tha_train::fit::FitParams;
-use tha_train::model::Model;
 use tha_train::output::{self, LISTING, Staging};
-use tha_train::report;
-use tha_train::synth::{self, Kind, Synthetic};
+use tha_train::{
+    Analysis, Combine, Dataset, FitParams, Model, Pair, Strategy, SynthKind as Kind, SynthParams, Synthetic,
+    generate, report,
+};
 use words::{Line, Report, words};
 
 /// The whole path on a synthetic sensor array: fit it in four ways, compare, stream the best through the code of the
@@ -80,13 +78,13 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     args.manner.threads.apply();
     output::check_folder(&args.out, &FILES, args.manner.replace.force)?;
     let status = Status::new(args.manner.speech, Vec::new());
-    let data = synth::generate(&synth::SynthParams {
+    let data = generate(&SynthParams {
         channels: CHANNELS,
         outputs: 2,
         samples: 3000,
         test_samples: 1500,
         seed: args.seed,
-        ..synth::SynthParams::new(Kind::Array)
+        ..SynthParams::new(Kind::Array)
     })?;
     let mut candidates = fit_all(args.seed, &data, &status)?;
     analyze(&mut candidates, &data.test, &status)?;

@@ -5,8 +5,8 @@ use super::error::CliError;
 use serde::Serialize;
 use std::path::PathBuf;
 use tha_cli::{DataArgs, Speech, Status, count, figure, result, table};
-use tha_train::metrics::Metrics;
-use tha_train::model::{Model, OutOfRange};
+use tha_train::internals::OutOfRange;
+use tha_train::{Metrics, Model};
 
 /// Compare a model's prediction with recorded outputs.
 ///

@@ -5,8 +5,7 @@ use serde_json::json;
 use std::path::PathBuf;
 use tha_cli::{Replace, Speech, summary};
 use tha_train::export::{self, SourceFile};
-use tha_train::model::Model;
-use tha_train::output;
+use tha_train::{Model, output};
 
 /// Write a model as source code to put into a firmware project.
 ///

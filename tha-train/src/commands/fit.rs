@@ -12,12 +12,8 @@ use std::str::FromStr;
 use std::time::Instant;
 use tha_cli::{DataArgs, Status, summary};
 use tha_core::RangePolicy;
-use tha_train::data::Dataset;
-use tha_train::ensemble::{Combine, Strategy};
-use tha_train::fit::FitParams;
 use tha_train::output::{self, Kind, OutputError};
-use tha_train::solve::{Decay, Ridge, Solver};
-use tha_train::stage::Basis;
+use tha_train::{Basis, Combine, Dataset, Decay, FitParams, Ridge, Solver, Strategy};
 
 /// Fit a model to recorded inputs and outputs.
 ///

@@ -8,15 +8,12 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::Instant;
 use tha_cli::{count, figure, lock, table, with_flags};
-use tha_train::Quantized;
-use tha_train::data::Dataset;
-use tha_train::ensemble::Summary;
-use tha_train::fit::{FitParams, HeadReport, Outcome};
-use tha_train::host;
 use tha_train::inspect::policies;
-use tha_train::metrics::Metrics;
-use tha_train::model::{Interval, Model, OutOfRange};
+use tha_train::internals::HeadReport;
+use tha_train::internals::Summary;
+use tha_train::internals::{Interval, OutOfRange};
 use tha_train::report::{self, Convergence};
+use tha_train::{Dataset, FitParams, Metrics, Model, Outcome, Quantized, host};
 
 /// The page of a finished fit.
 pub(super) fn page(

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use tha_cli::{Speech, count, figure, result, table};
 use tha_core::Capacities;
 use tha_core::build::{ModelSpec, OutputChannel};
+use tha_train::Model;
 use tha_train::inspect::{self, coverage, filters, half_width, policies, ranks, served};
-use tha_train::model::Model;
 
 /// Show what is in a model file: shape, heads, inputs, ranks, weights, size and cost.
 #[derive(clap::Args, Debug)]

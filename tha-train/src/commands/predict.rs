@@ -6,8 +6,9 @@ use super::evaluate::out_of_range_in_words;
 use serde_json::json;
 use std::path::PathBuf;
 use tha_cli::{DataArgs, Status, interrupt, summary};
-use tha_train::data::write_csv;
-use tha_train::model::{Interval, Model};
+use tha_train::Model;
+use tha_train::internals::Interval;
+use tha_train::internals::write_csv;
 use tha_train::output::{self, Kind, Staging};
 
 /// Predict the outputs for recorded inputs.

@@ -6,11 +6,9 @@ use super::fit;
 use super::shell::quoted;
 use std::path::PathBuf;
 use tha_cli::{DataArgs, Status, figure, summary, table};
-use tha_train::data::Dataset;
-use tha_train::model::Model;
+use tha_train::internals::OutputError;
 use tha_train::output::{self, Kind};
-use tha_train::quantize::OutputError;
-use tha_train::{QuantizeParams, Quantized, quantize};
+use tha_train::{Dataset, Model, QuantizeParams, Quantized, quantize};
 
 /// Make 16-bit integers of a model, for processors without floating point.
 ///

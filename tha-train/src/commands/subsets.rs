@@ -2,9 +2,8 @@
 
 use super::error::CliError;
 use serde_json::Value;
-use tha_train::ensemble::Strategy;
-use tha_train::fit::FitParams;
 use tha_train::host::refusal;
+use tha_train::{FitParams, Strategy};
 
 /// The strategy that is meant, for inputs of these names.
 pub(super) fn strategy(text: &str, inputs: &[String]) -> Result<Strategy, CliError> {

@@ -6,7 +6,7 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use tha_cli::{Replace, Speech, count, summary};
 use tha_train::output::{LISTING, MARK, OutputError, Staging};
-use tha_train::synth::{self, Kind, SynthParams, Synthetic};
+use tha_train::{SynthKind as Kind, SynthParams, Synthetic};
 
 /// Make data with a known truth: train.csv (with noise), test.csv (without) and truth.json in a directory.
 ///
@@ -82,7 +82,7 @@ impl Args {
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let options = args.options();
-    let data = synth::generate(&options)?;
+    let data = tha_train::generate(&options)?;
     let model = data.model.as_ref().map(|model| model.to_bytes()).transpose()?;
 
     let mut staging = Staging::among_others(args.replace.force);

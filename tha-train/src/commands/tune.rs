@@ -8,8 +8,9 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tha_cli::{DataArgs, Status, count, figure, interrupt, summary, table};
-use tha_train::auto::{AutoParams, Candidate, Setting, Tried, Tuning};
+use tha_train::internals::{Candidate, Setting, Tried};
 use tha_train::output::{self, Kind, MARK, Staging};
+use tha_train::{AutoParams, Tuning};
 
 /// Search as `fit --auto` does, and show what error costs in flash and operations.
 ///

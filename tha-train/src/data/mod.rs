@@ -18,7 +18,7 @@ pub use columns::Columns;
 pub(crate) use columns::listed;
 pub use error::DataError;
 pub use source::Source;
-pub use write::{number, write_csv};
+pub use write::write_csv;
 
 use crc::{CRC_64_XZ, Crc, Table};
 use serde::{Deserialize, Serialize};
@@ -57,7 +57,7 @@ impl Dataset {
     /// One record of columns that are named `u1..up` and `y1..yl`.
     ///
     /// ```
-    /// let data = tha_train::data::Dataset::new("made up", vec![vec![1.0, 2.0, 3.0]], vec![vec![2.0, 4.0, 6.0]]);
+    /// let data = tha_train::Dataset::new("made up", vec![vec![1.0, 2.0, 3.0]], vec![vec![2.0, 4.0, 6.0]]);
     /// assert_eq!((data.len(), data.inputs, data.outputs), (3, vec!["u1".to_owned()], vec!["y1".to_owned()]));
     /// ```
     pub fn new(origin: impl Into<String>, u: Vec<Vec<f64>>, y: Vec<Vec<f64>>) -> Self {

@@ -7,17 +7,11 @@ use crate::stage::StageError;
 
 /// A fit that could not be made; the message is one line.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum FitError {
     /// An option out of range.
     #[error("`{option}`: {found} is out of range; expected {expected}")]
-    Option {
-        /// The option.
-        option: &'static str,
-        /// Its value.
-        found: String,
-        /// What would be fine.
-        expected: String,
-    },
+    Option { option: &'static str, found: String, expected: String },
     /// More than this machine can hold.
     #[error(transparent)]
     TooBig(#[from] TooBig),
@@ -32,26 +26,13 @@ pub enum FitError {
     Solve(SolveError),
     /// A checkpoint folder that cannot be used.
     #[error("checkpoint {folder}: {reason}")]
-    Checkpoint {
-        /// The folder.
-        folder: String,
-        /// What is wrong with it.
-        reason: String,
-    },
+    Checkpoint { folder: String, reason: String },
     /// A folder of divided work that cannot be used.
     #[error("{folder}: {reason}")]
-    Plan {
-        /// The folder.
-        folder: String,
-        /// What is wrong with it, and what to do.
-        reason: String,
-    },
+    Plan { folder: String, reason: String },
     /// No head of an ensemble could be trained.
     #[error("no head could be trained; the last one said: {reason}")]
-    NoHead {
-        /// The reason of one of them.
-        reason: String,
-    },
+    NoHead { reason: String },
     /// Choices that exclude each other.
     #[error("{0}")]
     Combination(String),
@@ -59,12 +40,7 @@ pub enum FitError {
     #[error(
         "no head fits the budget: the smallest model takes {flash} bytes and {macs} multiply-accumulates; raise the budget, or lower `max_rank`, `memory` or `subset_size`"
     )]
-    Budget {
-        /// Bytes of the smallest model.
-        flash: usize,
-        /// Its multiply-accumulates per sample.
-        macs: usize,
-    },
+    Budget { flash: usize, macs: usize },
     /// A model that the file format cannot hold.
     #[error("{0}")]
     Model(String),

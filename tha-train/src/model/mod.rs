@@ -22,23 +22,14 @@ use tha_core::build::{self, BuildError, Head, InputChannel, ModelSpec};
 
 /// A model file that cannot be read or written; the message is one line.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum ModelError {
     /// The file cannot be opened or read.
     #[error("{path}: cannot be read: {reason}")]
-    Unreadable {
-        /// The file.
-        path: String,
-        /// The operating system's words.
-        reason: String,
-    },
+    Unreadable { path: String, reason: String },
     /// The file is not a model.
     #[error("{path}: {reason}")]
-    Refused {
-        /// The file.
-        path: String,
-        /// What the decoder found.
-        reason: ParseError,
-    },
+    Refused { path: String, reason: ParseError },
     /// A model of integers cannot be made of one of integers.
     #[error("the model holds 16-bit integers already; quantize the f32 model it was made from")]
     Integers,
@@ -46,10 +37,7 @@ pub enum ModelError {
     #[error(
         "`counts` names the input '{name}', which the model does not have; inspect the model for its inputs"
     )]
-    Counts {
-        /// The name.
-        name: String,
-    },
+    Counts { name: String },
     /// The model does not fit the file format.
     #[error("the model does not fit a file: {0}")]
     Build(#[from] BuildError),

@@ -16,8 +16,6 @@ pub enum StepKind {
     Start(usize),
     /// Ranks cut and refitted.
     Reduction,
-    /// Least squares over the distinct monomials.
-    Direct,
 }
 
 /// One update of the network.
@@ -47,7 +45,6 @@ impl fmt::Display for Step {
             StepKind::AllCores => write!(f, "all cores")?,
             StepKind::Start(n) => write!(f, "start {}", n + 1)?,
             StepKind::Reduction => write!(f, "reduction")?,
-            StepKind::Direct => write!(f, "direct")?,
         }
         write!(f, ": residual {:.3e}, ranks {:?}", self.loss.max(0.0).sqrt(), self.ranks)
     }

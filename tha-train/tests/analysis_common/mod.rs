@@ -4,7 +4,8 @@
 use nalgebra::DMatrix;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use tha_train::analysis::{Pair, Part, mask};
+use tha_train::Pair;
+use tha_train::analysis::{Part, mask};
 use tha_train::network::Network;
 
 /// A number with mean 0 and variance about 1: the theorems ask for no distribution.

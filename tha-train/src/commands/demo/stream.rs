@@ -5,10 +5,9 @@ use crate::commands::error::CliError;
 use serde::Serialize;
 use tha_core::build::AlignedBytes;
 use tha_train::bound::ErrorBound;
-use tha_train::data::Dataset;
 use tha_train::device::{DeviceModel, DeviceState, DeviceStep};
-use tha_train::model::Model;
 use tha_train::reference::Reference;
+use tha_train::{Dataset, Model};
 
 /// How the stream compares.
 #[derive(Serialize)]
