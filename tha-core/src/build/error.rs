@@ -6,32 +6,84 @@ use core::fmt::{Display, Formatter};
 use crate::error::ParseError;
 
 /// Why a [`ModelSpec`](super::ModelSpec) cannot be written.
-///
-/// What is `found` was given, what is `expected` belongs there. Indices count from 0.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the names of the fields say what they are")]
 pub enum BuildError {
     /// A dimension is zero or larger than the format can say.
-    Size { what: &'static str, found: usize, limit: usize },
-    /// A core's dimensions (left, q, right) do not fit its neighbours, the outputs or the features of its head.
-    CoreShape { head: usize, core: usize, found: (usize, usize, usize), expected: (usize, usize) },
+    Size {
+        /// Which one.
+        what: &'static str,
+        /// What it is.
+        found: usize,
+        /// The largest possible.
+        limit: usize,
+    },
+    /// A core's dimensions do not fit its neighbours, the outputs or the features of its head.
+    CoreShape {
+        /// Head index.
+        head: usize,
+        /// Core index.
+        core: usize,
+        /// left, q, right of the core.
+        found: (usize, usize, usize),
+        /// left and q that belong there; right must be 1 in the last core.
+        expected: (usize, usize),
+    },
     /// A core does not have left * q * right coefficients.
-    CoreLength { head: usize, core: usize, found: usize, expected: usize },
+    CoreLength {
+        /// Head index.
+        head: usize,
+        /// Core index.
+        core: usize,
+        /// Coefficients given.
+        found: usize,
+        /// left * q * right.
+        expected: usize,
+    },
     /// A head does not have one weight for each output that it serves.
-    Weights { head: usize, found: usize, expected: usize },
+    Weights {
+        /// Head index.
+        head: usize,
+        /// Weights given.
+        found: usize,
+        /// Outputs it serves.
+        expected: usize,
+    },
     /// A section has a source, or a feature a signal, that does not exist or comes later.
-    Source { what: &'static str, index: usize },
+    Source {
+        /// `section` or `feature`.
+        what: &'static str,
+        /// Its index.
+        index: usize,
+    },
     /// A plain feature stands behind a mapped one.
-    FeatureOrder { feature: usize },
+    FeatureOrder {
+        /// Index of the plain feature.
+        feature: usize,
+    },
     /// The linear part does not have one coefficient for each output and feature.
-    Linear { found: usize, expected: usize },
+    Linear {
+        /// Coefficients given.
+        found: usize,
+        /// Outputs times features.
+        expected: usize,
+    },
     /// The interval does not have one half-width for each output.
-    Interval { found: usize, outputs: usize },
+    Interval {
+        /// Half-widths given.
+        found: usize,
+        /// Outputs of the model.
+        outputs: usize,
+    },
     /// The policy `extend` needs a linear part.
     NothingToExtend,
     /// In integers a quantity has no room, or too little of it: its values are too far apart.
-    Unit { what: &'static str, index: usize },
+    Unit {
+        /// Which one.
+        what: &'static str,
+        /// Its index.
+        index: usize,
+    },
     /// A name contains a line feed, which separates names in the file.
     Name(String),
     /// What the reader would say of the result.
