@@ -128,7 +128,7 @@ pub fn fit(
     Ok(Fit { network, settings: settings.clone(), sweeps, train_residual })
 }
 
-/// Chooses on [`BLOCKS`] contiguous parts of the rows, then fits all of them.
+/// Chooses on five contiguous parts of the rows, then fits all of them.
 pub fn choose_and_fit(
     problem: &Problem<'_>,
     options: &SolveParams,
