@@ -66,6 +66,20 @@ pub(crate) fn set_product(mut dst: MatMut<'_, f64>, lhs: MatRef<'_, f64>, rhs: M
     matmul(dst, Accum::Replace, lhs, rhs, 1.0, Par::Seq);
 }
 
+/// `a b`.
+pub(crate) fn product(a: &DMatrix<f64>, b: &DMatrix<f64>) -> DMatrix<f64> {
+    let mut product = DMatrix::zeros(a.nrows(), b.ncols());
+    set_product(view_mut(&mut product), view(a), view(b));
+    product
+}
+
+/// `a^T b`.
+pub(crate) fn transposed_product(a: &DMatrix<f64>, b: &DMatrix<f64>) -> DMatrix<f64> {
+    let mut product = DMatrix::zeros(a.ncols(), b.ncols());
+    set_product(view_mut(&mut product), view(a).transpose(), view(b));
+    product
+}
+
 /// Adds `a^T a` to the lower triangle of `dst`.
 pub(crate) fn add_gram_lower(dst: MatMut<'_, f64>, a: MatRef<'_, f64>) {
     use faer::linalg::matmul::triangular::{BlockStructure, matmul_with_conj};

@@ -53,7 +53,7 @@ pub(crate) fn along(
     problem.check()?;
     let fitted = Fitted::rows(problem);
     let frame = fitted.frame(&course.settings, course.memory)?;
-    let covariance = Covariance::new(&(frame.map().transpose() * fitted.second() * frame.map()))?;
+    let covariance = Covariance::new(&frame.second(fitted.second()))?;
     let (hats, y) =
         (Hats::scaled(problem.x.hats(), |column| frame.map()[(column, column)]), problem.y / frame.scale());
     let x = hats.is_empty().then(|| frame.enter(problem).0);

@@ -7,7 +7,7 @@
 use super::gram::gram;
 use super::moments::{Moments, Points};
 use super::{Problem, SolveError};
-use crate::linalg::{cholesky_in_place, cholesky_solve, minimal_norm, svd};
+use crate::linalg::{cholesky_in_place, cholesky_solve, minimal_norm, product, svd};
 use crate::network::{BLOCK, Core, Monomials, Network, monomials};
 use nalgebra::DMatrix;
 
@@ -117,7 +117,7 @@ impl<'a> System<'a> {
             gram(problem, monomials.clone())
         } else {
             let x = problem.x.rows(0, rows);
-            let mut kernel = &x * x.transpose();
+            let mut kernel = product(&x, &x.transpose());
             kernel.apply(|v| *v = v.powi(degree as i32));
             (kernel, problem.y.clone())
         };

@@ -8,8 +8,8 @@
 
 use super::Problem;
 use super::conjugate::Linearised;
-use super::entered::product;
 use super::rows::{Rows, in_order};
+use crate::linalg::product;
 use crate::linalg::{
     add_gram_lower, add_product, cholesky_in_place, cholesky_solve, qr, set_product, svd, symmetric_eigen,
     view, view_mut,

@@ -1,6 +1,6 @@
 //! Rows x_t in other coordinates, x' = map^T x.
 
-use crate::linalg::{set_product, view, view_mut};
+use crate::linalg::product;
 use crate::network::{Features, WHOLE};
 use nalgebra::DMatrix;
 
@@ -17,9 +17,7 @@ pub(super) struct Entered<'a> {
 impl<'a> Entered<'a> {
     /// x' = map^T x for every row.
     pub(super) fn new(x: &'a dyn Features, map: &'a DMatrix<f64>) -> Self {
-        let off = |j: usize| map.column(j).iter().enumerate().all(|(i, v)| i == j || *v == 0.0);
-        let diagonal = map.is_square() && (0..map.ncols()).all(off);
-        let mut entered = Self { x, map, diagonal, whole: None };
+        let mut entered = Self { x, map, diagonal: is_diagonal(map), whole: None };
         if x.nrows() * map.ncols() <= WHOLE {
             let mut whole = DMatrix::zeros(x.nrows(), map.ncols());
             for (start, part) in x.parts() {
@@ -69,9 +67,8 @@ impl Features for Entered<'_> {
     }
 }
 
-/// x map.
-pub(super) fn product(x: &DMatrix<f64>, map: &DMatrix<f64>) -> DMatrix<f64> {
-    let mut product = DMatrix::zeros(x.nrows(), map.ncols());
-    set_product(view_mut(&mut product), view(x), view(map));
-    product
+/// Whether a map only scales.
+pub(super) fn is_diagonal(map: &DMatrix<f64>) -> bool {
+    let off = |j: usize| map.column(j).iter().enumerate().all(|(i, v)| i == j || *v == 0.0);
+    map.is_square() && (0..map.ncols()).all(off)
 }

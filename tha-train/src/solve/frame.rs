@@ -13,11 +13,13 @@
 //! one on differences between lags, the heavier the later. Of these coordinates the directions that occur in the data are kept.
 
 use super::choose::Settings;
-use super::entered::{Entered, product};
+use super::entered::{Entered, is_diagonal};
 use super::{Problem, SolveError};
-use crate::linalg::{add_product, minimal_norm, symmetric_eigen, view, view_mut};
+use crate::linalg::{
+    add_product, minimal_norm, product, symmetric_eigen, transposed_product, view, view_mut,
+};
 use crate::network::{Features, Network, fold, unfold};
-use nalgebra::{DMatrix, DVector};
+use nalgebra::DMatrix;
 
 /// Eps against the largest eigenvalue.
 const FLOOR: f64 = 1e-3;
@@ -48,10 +50,11 @@ impl Frame {
             symmetric_eigen(&covariance).ok_or(SolveError::Numerical { what: "covariance of x" })?;
         let floor = FLOOR * values.last().copied().unwrap_or(1.0);
         let power = |exponent: f64| {
-            let weights = values.iter().map(|v| libm::pow(v.max(0.0) + floor, exponent));
-            &vectors
-                * DMatrix::from_diagonal(&DVector::from_iterator(values.len(), weights))
-                * vectors.transpose()
+            let mut scaled = vectors.clone();
+            for (mut column, v) in scaled.column_iter_mut().zip(&values) {
+                column *= libm::pow(v.max(0.0) + floor, exponent);
+            }
+            product(&scaled, &vectors.transpose())
         };
         Ok(Self { map: power(-0.5), inverse: power(0.5), scale: unit_of(problem.y) })
     }
@@ -74,16 +77,16 @@ impl Frame {
         let p = (q - 1) / memory;
         let fade = |lag: usize| if lag < memory { libm::exp(-(lag as f64) / tau) } else { 0.0 };
         let mut size: Vec<f64> = (0..memory).map(|k| (fade(k) - fade(k + 1)).max(FADED).sqrt()).collect();
-        let sums = |size: &[f64]| {
-            let mut sums = DMatrix::zeros(q, q - 1);
-            for (k, size) in size.iter().enumerate() {
-                for (i, c) in (0..=k).flat_map(|i| (0..p).map(move |c| (i, c))) {
-                    sums[(1 + i * p + c, k * p + c)] = *size;
-                }
+        // The sums over the lags up to each one: of the rows of a matrix, and of its columns.
+        let mut covariance = second.view((1, 1), (q - 1, q - 1)).into_owned();
+        for _ in 0..2 {
+            for mut column in covariance.column_iter_mut() {
+                (p..q - 1).for_each(|row| column[row] += column[row - p]);
             }
-            sums
-        };
-        let covariance = sums(&size).transpose() * product(second, &sums(&size));
+            covariance.transpose_mut();
+        }
+        let both = |i: usize, j: usize| size[i / p] * size[j / p];
+        (0..q - 1).for_each(|j| (0..q - 1).for_each(|i| covariance[(i, j)] *= both(i, j)));
         let square = covariance.trace() / count as f64;
         let unit = if square > 0.0 { (gamma / square).sqrt() } else { 1.0 };
         size.iter_mut().for_each(|size| *size *= unit);
@@ -97,18 +100,20 @@ impl Frame {
 
         let mut map = DMatrix::zeros(q, kept.len() + 1);
         map[(0, 0)] = 1.0;
-        map.columns_mut(1, kept.len()).copy_from(&(sums(&size) * &basis));
-        // Back from a kernel to its running sums: differences between lags.
-        let mut differences = DMatrix::zeros(q - 1, q);
-        for (k, c) in (0..memory).flat_map(|k| (0..p).map(move |c| (k, c))) {
-            differences[(k * p + c, 1 + k * p + c)] = size[k].recip();
-            if k + 1 < memory {
-                differences[(k * p + c, 1 + (k + 1) * p + c)] = -size[k].recip();
-            }
-        }
         let mut inverse = DMatrix::zeros(kept.len() + 1, q);
         inverse[(0, 0)] = 1.0;
-        inverse.rows_mut(1, kept.len()).copy_from(&basis.tr_mul(&differences));
+        for (k, direction) in basis.column_iter().enumerate() {
+            // A lag is part of the sums from it on.
+            for row in (0..q - 1).rev() {
+                let later = if row + p < q - 1 { map[(1 + row + p, 1 + k)] } else { 0.0 };
+                map[(1 + row, 1 + k)] = size[row / p] * direction[row] + later;
+            }
+            // Back from a kernel to its running sums: differences between lags.
+            for row in 0..q - 1 {
+                let before = if row < p { 0.0 } else { direction[row - p] / size[row / p - 1] };
+                inverse[(1 + k, 1 + row)] = direction[row] / size[row / p] - before;
+            }
+        }
         Ok(Self { map, inverse, scale })
     }
 
@@ -137,6 +142,16 @@ impl Frame {
     /// q x q', x' = map^T x.
     pub(super) fn map(&self) -> &DMatrix<f64> {
         &self.map
+    }
+
+    /// X'^T X' of the rows of which X^T X is given.
+    pub(super) fn second(&self, second: &DMatrix<f64>) -> DMatrix<f64> {
+        let map = &self.map;
+        if is_diagonal(map) {
+            let (rows, columns) = second.shape();
+            return DMatrix::from_fn(rows, columns, |i, j| map[(i, i)] * second[(i, j)] * map[(j, j)]);
+        }
+        transposed_product(map, &product(second, map))
     }
 
     /// Root mean square of the outputs, one inside.
@@ -186,8 +201,8 @@ pub(crate) fn carried(
     let mut both = DMatrix::zeros(to.ncols(), from.ncols());
     for (start, x) in to.parts() {
         let old = from.rows(start, x.nrows());
-        gram += x.transpose() * &x;
-        both += x.transpose() * old;
+        add_product(view_mut(&mut gram), view(&x).transpose(), view(&x));
+        add_product(view_mut(&mut both), view(&x).transpose(), view(&old));
     }
     let map = minimal_norm(&gram, &both, 1e-10)
         .ok_or(SolveError::Numerical { what: "eigenvalues of the features" })?;
@@ -196,7 +211,15 @@ pub(crate) fn carried(
 
 /// V(a, :, b) <- map V(a, :, b) for every core.
 pub(super) fn change_slices(network: &Network, map: &DMatrix<f64>) -> Network {
-    let cores = network.cores.iter().map(|core| fold(core.left, core.right, &(map * unfold(core))));
+    let scales = is_diagonal(map);
+    let changed = |mut slices: DMatrix<f64>| {
+        if !scales {
+            return product(map, &slices);
+        }
+        slices.row_iter_mut().enumerate().for_each(|(i, mut row)| row *= map[(i, i)]);
+        slices
+    };
+    let cores = network.cores.iter().map(|core| fold(core.left, core.right, &changed(unfold(core))));
     Network { cores: cores.collect() }
 }
 

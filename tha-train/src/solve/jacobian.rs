@@ -4,10 +4,10 @@
 //! w_c = L_k(t)[j, a] R_k(t)[b]: what stands left and right of the core. The Jacobian is made for some rows at a time; of rows
 //! known by their moments it is made at the points that stand for them and mixed.
 
-use super::entered::product;
 use super::levenberg::EXPLICIT;
 use super::moments::Moments;
 use super::rows::{Rows, WORTH_A_THREAD, in_order};
+use crate::linalg::product;
 use crate::linalg::{add_gram_lower, set_product, view, view_mut};
 use crate::network::{Contraction, Network, unfold};
 use nalgebra::DMatrix;

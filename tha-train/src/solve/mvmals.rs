@@ -11,7 +11,7 @@ use super::direct::UNKNOWNS;
 use super::log::{Log, Step, StepKind};
 use super::rows::Rows;
 use super::{Problem, SolveError, SolveParams};
-use crate::linalg::{add_gram_lower, add_product, minimal_norm, svd, view, view_mut};
+use crate::linalg::{add_gram_lower, add_product, minimal_norm, product, svd, view, view_mut};
 use crate::network::{BLOCK, Contraction, Core, Network, Normal, kept, unfold};
 use nalgebra::DMatrix;
 
@@ -195,8 +195,8 @@ impl Pair<'_> {
         let parts = Contraction::new(self.network, &unfolded, x.as_slice(), n);
         let right =
             DMatrix::from_column_slice(n, self.network.cores[self.k + 1].right, &parts.right[self.k + 2]);
-        let inputs = &x * x.transpose();
-        let mut shared = &right * right.transpose();
+        let inputs = product(&x, &x.transpose());
+        let mut shared = product(&right, &right.transpose());
         shared.iter_mut().zip(inputs.iter()).for_each(|(s, x)| *s *= x * x);
         let (mut kernel, rhs) = if decoupled {
             (shared, self.problem.y.clone())
@@ -206,7 +206,7 @@ impl Pair<'_> {
             let left = DMatrix::from_fn(n * outputs, rank, |row, a| {
                 parts.left[self.k][((row / n) * rank + a) * n + row % n]
             });
-            let mut kernel = &left * left.transpose();
+            let mut kernel = product(&left, &left.transpose());
             for (at, value) in kernel.iter_mut().enumerate() {
                 *value *= shared[(at % (n * outputs) % n, at / (n * outputs) % n)];
             }

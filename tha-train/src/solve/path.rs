@@ -197,7 +197,7 @@ impl<'a> Path<'a> {
         let (memory, seed) = (options.memory, options.seed);
         let frame = fitted.frame(settings, memory)?;
         let q = frame.map().ncols();
-        let covariance = Covariance::new(&(frame.map().transpose() * &fitted.second * frame.map()))?;
+        let covariance = Covariance::new(&frame.second(&fitted.second))?;
         let source = match &fitted.quadratic {
             Some(quadratic) => Source::Quadratic(quadratic),
             // Of all blocks together.

@@ -4,7 +4,7 @@
 //! moments plus the ridge; its inverse takes two small eigenvalue problems, of which that of x is solved once for all cores.
 
 use super::SolveError;
-use crate::linalg::{set_product, symmetric_eigen, view, view_mut};
+use crate::linalg::{product, set_product, symmetric_eigen, transposed_product, view, view_mut};
 use nalgebra::DMatrix;
 
 /// Eigenvalues and eigenvectors of X^T X.
@@ -62,18 +62,6 @@ impl<'a> Preconditioner<'a> {
         }
         result
     }
-}
-
-fn product(a: &DMatrix<f64>, b: &DMatrix<f64>) -> DMatrix<f64> {
-    let mut c = DMatrix::zeros(a.nrows(), b.ncols());
-    set_product(view_mut(&mut c), view(a), view(b));
-    c
-}
-
-fn transposed_product(a: &DMatrix<f64>, b: &DMatrix<f64>) -> DMatrix<f64> {
-    let mut c = DMatrix::zeros(a.ncols(), b.ncols());
-    set_product(view_mut(&mut c), view(a).transpose(), view(b));
-    c
 }
 
 #[cfg(test)]

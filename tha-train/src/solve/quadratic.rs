@@ -4,11 +4,11 @@
 //! polynomial m, however many rows there were. The polynomial of a network is linear in each of its cores.
 
 use super::Problem;
-use super::entered::product;
 use super::frame::{Frame, change_slices};
 use super::gram::{Pairs, Sums};
 use super::local::{Local, Objective};
 use super::moments::{Moments, Points};
+use crate::linalg::product;
 use crate::linalg::{add_product, cholesky_in_place, cholesky_solve, set_product, view, view_mut};
 use crate::network::{Monomials, Network, Polynomials, unfold};
 use nalgebra::DMatrix;

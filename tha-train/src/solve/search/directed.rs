@@ -6,13 +6,13 @@
 
 use super::super::direct;
 use super::super::directions::{self, Directions};
-use super::super::entered::product;
 use super::super::frame::change_slices;
 use super::super::levenberg::Descent;
 use super::super::rows::Rows;
 use super::super::{Problem, SolveError, SolveParams};
 use super::lower::{FAR, STEPS};
 use super::{Rule, SMALL, Search, Source, Start, search};
+use crate::linalg::product;
 use crate::network::{Network, dimension};
 use nalgebra::DMatrix;
 
