@@ -1,5 +1,5 @@
 //! The automatic fit on recordings: `cargo bench -p tha-train --bench auto -- DIR [--minutes T | --trials N] [--budget-flash B] [--checkpoint DIR]
-//! [--verbose] [--without maps|filters|gamma|records|ensembles|steps|short-fits|ways-but-K] [NAME ...]`, DIR holding NAME/train.csv and
+//! [--heads K] [--verbose] [--without maps|filters|gamma|records|ensembles|steps|short-fits|ways-but-K] [NAME ...]`, DIR holding NAME/train.csv and
 //! NAME/test.csv. The test file is read once, at the end, for the last column.
 
 use std::path::Path;
@@ -22,7 +22,7 @@ fn read(path: &Path) -> Dataset {
 }
 
 fn main() {
-    let (mut minutes, mut trials) = (3.0, None);
+    let (mut minutes, mut trials, mut heads) = (3.0, None, None);
     let (mut verbose, mut single) = (false, false);
     let (mut flash, mut without) = (AutoParams::BUDGET_FLASH, None);
     let (mut folder, mut checkpoint, mut names) = (None, None, Vec::new());
@@ -31,6 +31,7 @@ fn main() {
         match arg.as_str() {
             "--minutes" => minutes = args.next().and_then(|text| text.parse().ok()).expect("minutes"),
             "--trials" => trials = args.next().and_then(|text| text.parse().ok()),
+            "--heads" => heads = args.next().and_then(|text| text.parse().ok()),
             "--checkpoint" => checkpoint = args.next(),
             "--verbose" => verbose = true,
             "--budget-flash" => flash = args.next().and_then(|text| text.parse().ok()).expect("bytes"),
@@ -70,6 +71,7 @@ fn main() {
         let params = AutoParams::new()
             .minutes(trials.is_none().then_some(minutes))
             .trials(trials)
+            .heads(heads)
             .single(single)
             .budget_flash(flash)
             .without(without)

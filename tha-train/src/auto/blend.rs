@@ -17,6 +17,8 @@ pub(super) use crate::solve::mean_and_error;
 const SETTINGS: usize = 16;
 /// One head alone must be better than the best average by this factor.
 const CLEARLY: f64 = 1.03;
+/// Heads from which an average hedges; more of them are no reason to take one that is worse.
+const HEDGE: usize = 3;
 /// Ways that are worse than the best by no more than this factor are level with it.
 const LEVEL: f64 = 1.02;
 /// The linear part goes on outside of the range unless most of the best settings are worse by this factor then.
@@ -67,7 +69,7 @@ pub(super) enum Way {
 /// Decides everything on the given blocks alone. `room` says which part of the budgets a blend takes.
 ///
 /// Where heads must go because there is no room for all of them, a blend of smaller settings may be better than what is left of
-/// a blend of large ones: that is judged on the blocks too. Of those that are about level the one with the most heads is taken.
+/// a blend of large ones: that is judged on the blocks too. Of those that are about level the best with several heads is taken.
 pub(super) fn blend(
     ground: &Ground<'_>,
     trials: &[Trial],
@@ -90,7 +92,10 @@ pub(super) fn blend(
     }
     let least = found.iter().map(|(score, _)| *score).min_by(f64::total_cmp)?;
     found.retain(|(score, _)| *score <= CLEARLY * least);
-    found.into_iter().rev().max_by_key(|(_, made)| made.members.len()).map(|(_, made)| made)
+    let hedge = |made: &Blend| made.members.len().min(HEDGE);
+    let best =
+        found.into_iter().min_by(|(a, one), (b, other)| hedge(other).cmp(&hedge(one)).then(a.total_cmp(b)));
+    best.map(|(_, made)| made)
 }
 
 /// The blend of settings of which each takes a part of the budgets at most, its error on the blocks, and whether nothing had to go. What goes
