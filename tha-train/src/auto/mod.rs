@@ -62,6 +62,8 @@ const ROWS: usize = 6000;
 /// The part of the time after which the search ends, and what is taken off it for fits to so many rows or more.
 const SEARCH_UNTIL: f64 = 0.9;
 const FITS: (f64, usize) = (0.15, 60_000);
+/// The part of the time in which one polynomial may be looked for: a third of it goes to air_quality (8 inputs, 5 lags) without it, for nothing.
+const POLYNOMIAL: f64 = 1.0 / 6.0;
 /// Sizes of which the error is told.
 const BUDGETS: [usize; 3] = [64 << 10, 16 << 10, 4 << 10];
 /// A linear model is delivered unless the best is better by this factor.
@@ -174,6 +176,7 @@ impl AutoParams {
             trials: self.trials.unwrap_or(usize::MAX),
             heads: self.heads,
             end: after(SEARCH_UNTIL - FITS.0 * (data.len() as f64 / FITS.1 as f64).min(1.0)),
+            longest: self.minutes.map(|minutes| Duration::from_secs_f64(60.0 * minutes * POLYNOMIAL)),
             skip: &self.skip,
             budgets: (self.budget_flash, self.budget_macs.unwrap_or(usize::MAX)),
         };

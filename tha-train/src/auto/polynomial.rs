@@ -3,6 +3,7 @@
 
 use super::ground::Ground;
 use super::search::Search;
+use super::setting::Setting;
 use crate::fit::FitParams;
 use crate::progress::{OnlyStop, Progress};
 use crate::solve::{self, Problem, SolveParams};
@@ -17,8 +18,8 @@ const CLEARLY: f64 = 0.9;
 /// A shorter memory is taken if it is not worse by more than this factor.
 const LEVEL: f64 = 1.02;
 const MOST_DEGREE: usize = 4;
-/// Monomials up to which the search is quick.
-const COLUMNS: usize = 60;
+/// Columns of x up to which polynomials are looked for.
+pub(super) const COLUMNS: usize = 60;
 
 /// A polynomial network and its errors on blocks.
 #[derive(Clone, Debug)]
@@ -38,17 +39,17 @@ impl Polynomial {
     }
 }
 
+/// Whether a setting is a polynomial of few lags.
+pub(super) fn is_one(setting: &Setting, inputs: usize) -> bool {
+    setting.degree > 1 && setting.maps.is_none() && setting.memory() > 0 && setting.columns(inputs) <= COLUMNS
+}
+
 /// The polynomial behind the best that was tried, if there is one.
 pub(super) fn polynomial(search: &Search<'_>, progress: &dyn Progress) -> Option<Polynomial> {
     let ground = search.ground;
     let (least, _) = search.best(|_| true)?;
     let inputs = ground.data.inputs.len();
-    let (error, setting) = search.best(|setting| {
-        setting.degree > 1
-            && setting.maps.is_none()
-            && setting.memory() > 0
-            && setting.columns(inputs) <= COLUMNS
-    })?;
+    let (error, setting) = search.best(|setting| is_one(setting, inputs))?;
     if error > NEARLY.min(BESIDE * least) {
         return None;
     }
@@ -62,11 +63,12 @@ pub(super) fn polynomial(search: &Search<'_>, progress: &dyn Progress) -> Option
         bytes <= flash && sums * columns <= macs
     };
     let mut best: Option<Polynomial> = None;
-    for degree in setting.degree..=MOST_DEGREE.min(setting.degree + 1) {
+    for degree in 2..=MOST_DEGREE.min(setting.degree + 1) {
         if !fits(degree) {
             continue;
         }
-        let found = score(ground, memory, degree, progress)?;
+        // What was found of lower degrees stands where there is no time for higher ones.
+        let Some(found) = score(ground, memory, degree, progress) else { break };
         if best.as_ref().is_none_or(|best| found.error < CLEARLY * best.error) {
             best = Some(found);
         }

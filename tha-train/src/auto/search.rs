@@ -6,7 +6,7 @@ use super::blend::{Member, Way, blend};
 use super::deliver::size_alone;
 use super::divided::Wanted;
 use super::ground::{Ground, Part};
-use super::polynomial::{Polynomial, polynomial};
+use super::polynomial::{self, Polynomial, polynomial};
 use super::setting::{MANY, PIECES, Setting};
 use super::trial::{Predictions, RIDGES, Trial, WEAK};
 use crate::checkpoint::{self, Checkpoint};
@@ -68,8 +68,9 @@ pub(super) struct Effort<'a> {
     pub(super) trials: usize,
     /// Heads on subsets of the inputs; none for as many as usual.
     pub(super) heads: Option<usize>,
-    /// When the search must end.
+    /// When the search must end, and how long it may look for one polynomial.
     pub(super) end: Option<Instant>,
+    pub(super) longest: Option<Duration>,
     /// Numbers of settings, in the order in which they come up, that are left out.
     pub(super) skip: &'a [usize],
     /// Bytes of flash and multiply-accumulates per sample that a model may take.
@@ -101,6 +102,19 @@ pub(super) struct Search<'a> {
 
 /// The search is over.
 pub(super) struct Over;
+
+/// Asks to stop from some time on.
+struct Until<'a>(&'a dyn Progress, Option<Instant>);
+
+impl Progress for Until<'_> {
+    fn report(&self, event: &Event<'_>) {
+        self.0.report(event);
+    }
+
+    fn stop(&self) -> bool {
+        self.0.stop() || self.1.is_some_and(|end| Instant::now() >= end)
+    }
+}
 
 impl<'a> Search<'a> {
     pub(super) fn new(
@@ -221,6 +235,25 @@ impl<'a> Search<'a> {
         let pace = start.elapsed().as_secs_f64() / work;
         self.pace = if self.pace > 0.0 { 0.5 * (self.pace + pace) } else { pace };
         Ok(Ok(()))
+    }
+
+    /// Looks for the polynomial behind the best of what was tried, for a part of the time: with noise, or many inputs, that takes long.
+    fn find_polynomial(&mut self) {
+        let number = self.asked;
+        self.asked += 1;
+        let end = self.effort.longest.map(|longest| Instant::now() + longest);
+        let until = Until(self.progress, end);
+        if !self.effort.skip.contains(&number) {
+            self.polynomial = polynomial(self, &until);
+            if self.polynomial.is_some() || !until.stop() {
+                return;
+            }
+        }
+        let best = self.best(|setting| polynomial::is_one(setting, self.ground.data.inputs.len()));
+        if let Some((_, best)) = best {
+            let best = best.clone();
+            self.skipped.push((number, best));
+        }
     }
 
     /// Whether none of the last settings before this one could be tried.
@@ -410,9 +443,21 @@ impl<'a> Search<'a> {
             }
             decided!();
             if most == FEW {
-                self.polynomial = polynomial(self, self.progress);
-                if self.polynomial.is_some() {
-                    return Ok(Ok(()));
+                // Where a polynomial of few lags is the truth, all other bases only come near it.
+                let lags =
+                    |setting: &Setting| setting.is_plain() && setting.columns(p) <= polynomial::COLUMNS;
+                for setting in bases.iter().filter(|setting| lags(setting)) {
+                    attempt!(Setting::polynomial(setting.basis, None, GAMMAS[0], 2, RANK));
+                }
+                decided!();
+                let best = self.best(|setting| setting.degree == 2 && polynomial::is_one(setting, p));
+                if let Some(basis) = best.map(|(_, best)| best.basis) {
+                    attempt!(Setting::polynomial(basis, None, GAMMAS[0], 3, 2 * RANK));
+                    decided!();
+                    self.find_polynomial();
+                    if self.polynomial.is_some() {
+                        return Ok(Ok(()));
+                    }
                 }
             }
             if round == 1 {

@@ -63,6 +63,31 @@ fn a_polynomial_of_lags_is_found_by_the_plain_fit() {
     let auto = few().fit(&data.train, &Silent).unwrap();
     assert_eq!(auto.recipe.plain, Some((3, 2)));
     assert!(auto.model.evaluate(&data.test).nrmse < 0.01);
+    // One for which there was no time has a number as settings have.
+    let number = auto.tried.len() + auto.failures.len();
+    let skipped = few().skip(vec![number]).fit(&data.train, &Silent).unwrap();
+    assert_eq!((skipped.recipe.plain, skipped.recipe.skip), (None, vec![number]));
+}
+
+#[test]
+fn a_polynomial_is_found_where_averages_predict_as_well_as_lags() {
+    // Slow inputs and a cube of the last four samples: on blocks, quadratics of averages are level with those of lags.
+    let mut normal = Normal::new(10);
+    let mut slow = |_| {
+        let mut u = 0.0;
+        (0..2000).map(|_| (u += 0.2 * (normal.draw() - u), u).1).collect::<Vec<f64>>()
+    };
+    let u: Vec<Vec<f64>> = (0..2).map(&mut slow).collect();
+    let sum = |t: usize, weights: [f64; 4]| {
+        (0..8).map(|k| if t >= k / 2 { weights[k / 2] * u[k % 2][t - k / 2] } else { 0.0 }).sum::<f64>()
+    };
+    let mut noise = Normal::new(11);
+    let clean = |t: usize| sum(t, [1.0, -2.0, 3.0, -1.5]).powi(3) + sum(t, [1.0, 1.0, -1.0, 2.0]);
+    let y = (0..2000).map(|t| clean(t) + 0.02 * noise.draw());
+    let data = Dataset::new("cube", u.clone(), vec![y.collect()]);
+    let made = few().fit(&data, &Silent).unwrap();
+    assert_eq!(made.recipe.plain, Some((4, 3)), "{:?}", made.nested.blocks);
+    assert!(made.nested.error < 0.05, "{}", made.nested.error);
 }
 
 #[test]
