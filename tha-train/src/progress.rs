@@ -120,3 +120,12 @@ impl Progress for OnlyStop<'_> {
         self.0.stop()
     }
 }
+
+/// The same, which also asks to stop from some time on.
+pub(crate) struct Until<'a>(pub &'a dyn Progress, pub Option<Instant>);
+
+impl Progress for Until<'_> {
+    fn stop(&self) -> bool {
+        self.0.stop() || self.1.is_some_and(|end| Instant::now() >= end)
+    }
+}

@@ -196,8 +196,8 @@ fn within(
             // The room that its going makes: heads share features, and those of degree one stand in the file as their sum.
             let others = made.members.iter().filter(|member| member.trial != pool[kept[at]]).cloned();
             let without = || room(&Blend { extend, members: others.collect() });
-            let made = if by_size { (whole - without()).max(f64::MIN_POSITIVE) } else { 1.0 };
-            order.push((sum / made, sum, at));
+            let freed = if by_size { (whole - without()).max(f64::MIN_POSITIVE) } else { 1.0 };
+            order.push((sum / freed, sum, at));
         }
         order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
         order.truncate(kept.len().div_ceil(AT_ONCE));

@@ -5,7 +5,7 @@ use super::ground::Ground;
 use super::search::Search;
 use super::setting::Setting;
 use crate::fit::FitParams;
-use crate::progress::{OnlyStop, Progress};
+use crate::progress::Progress;
 use crate::solve::{self, Problem, SolveParams};
 use crate::stage::Scaling;
 
@@ -97,7 +97,7 @@ fn score(ground: &Ground<'_>, memory: usize, degree: usize, progress: &dyn Progr
         ..SolveParams::default()
     };
     let problem = Problem { x: &samples, y: &samples.y };
-    let choice = solve::choose(&problem, &ground.blocks, &options, &OnlyStop(progress)).ok()?;
+    let choice = solve::choose(&problem, &ground.blocks, &options, progress).ok()?;
     let exact = choice.settings.exact;
     Some(Polynomial { memory, degree, exact, error: choice.error, blocks: choice.blocks })
 }

@@ -11,7 +11,7 @@ use super::setting::{MANY, PIECES, Setting};
 use super::trial::{Predictions, RIDGES, Trial, WEAK};
 use crate::checkpoint::{self, Checkpoint};
 use crate::fit::FitError;
-use crate::progress::{Event, Progress};
+use crate::progress::{Event, Progress, Until};
 use crate::solve::mean_and_error;
 use crate::stage::Basis;
 use std::time::{Duration, Instant};
@@ -102,19 +102,6 @@ pub(super) struct Search<'a> {
 
 /// The search is over.
 pub(super) struct Over;
-
-/// Asks to stop from some time on.
-struct Until<'a>(&'a dyn Progress, Option<Instant>);
-
-impl Progress for Until<'_> {
-    fn report(&self, event: &Event<'_>) {
-        self.0.report(event);
-    }
-
-    fn stop(&self) -> bool {
-        self.0.stop() || self.1.is_some_and(|end| Instant::now() >= end)
-    }
-}
 
 impl<'a> Search<'a> {
     pub(super) fn new(
