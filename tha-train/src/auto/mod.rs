@@ -23,6 +23,7 @@ mod odd;
 mod outcome;
 mod params;
 mod polynomial;
+mod rounds;
 mod search;
 mod setting;
 mod subsets;

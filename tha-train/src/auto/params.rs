@@ -1,6 +1,6 @@
 //! What an automatic fit may do.
 
-use super::{Part, search};
+use super::{Part, rounds};
 use crate::data::{DataError, Dataset};
 use crate::fit::{FitError, FitParams, check_coverage, setters};
 use serde::{Deserialize, Serialize};
@@ -128,7 +128,7 @@ impl AutoParams {
                 format!("{} samples are too few to compare settings on; 20 are the least", data.len());
             return Err(DataError::new(&data.origin, finding).into());
         }
-        if data.inputs.len() >= search::LINEAR {
+        if data.inputs.len() >= rounds::LINEAR {
             let finding = format!(
                 "{} inputs are too many for a search; choose fewer `inputs`, or fit an ensemble with `heads`",
                 data.inputs.len()

@@ -1,6 +1,7 @@
 //! Heads on subsets of the inputs, behind the settings on all of them.
 
-use super::search::{CLOSER, HELPS, Over, Search};
+use super::rounds::{CLOSER, HELPS};
+use super::search::Search;
 use super::setting::{MANY, Setting};
 use crate::fit::FitError;
 use crate::network::Normal;
@@ -27,14 +28,14 @@ impl Search<'_> {
 
     /// Heads on subsets of the inputs with so many settings.
     fn heads(&self, settings: usize) -> usize {
-        let usual = if self.ground.data.inputs.len() < MANY { 0 } else { SUBSETS * settings };
+        let usual = if self.inputs() < MANY { 0 } else { SUBSETS * settings };
         self.effort.heads.unwrap_or(usual)
     }
 
     /// The work that is left to do for them.
     pub(super) fn work_of_heads(&self) -> f64 {
         let level = self.level();
-        let inputs = (0..half(self.ground.data.inputs.len())).collect();
+        let inputs = (0..half(self.inputs())).collect();
         let one = |inputs: &Vec<usize>, k: &usize| {
             self.work(&Setting { inputs: Some(inputs.clone()), ..self.trials[*k].setting.clone() })
         };
@@ -43,14 +44,12 @@ impl Search<'_> {
     }
 
     /// Heads on half of the inputs, with the best setting and those that are level with it: which of these is the best is chance.
-    pub(super) fn subsets(&mut self) -> Result<Result<(), Over>, FitError> {
-        if !self.listed.is_empty() {
-            return Ok(Err(Over));
-        }
+    pub(super) fn subsets(&mut self) -> Result<(), FitError> {
+        self.decided()?;
         let level = self.level();
         let level: Vec<(Setting, Vec<f64>)> =
             level.iter().map(|&k| (self.trials[k].setting.clone(), self.trials[k].ridges.clone())).collect();
-        let (p, count) = (self.ground.data.inputs.len(), self.heads(level.len()));
+        let (p, count) = (self.inputs(), self.heads(level.len()));
         let subsets = count.div_ceil(level.len().max(1));
         let size = half(p);
         let mut normal = Normal::new(self.ground.seed.wrapping_add(1));
@@ -68,10 +67,8 @@ impl Search<'_> {
         let heads = level.iter().flat_map(|level| drawn.iter().map(move |inputs| (level, inputs)));
         for ((setting, ridges), inputs) in heads.take(count) {
             let setting = Setting { inputs: Some(inputs.clone()), ..setting.clone() };
-            if self.attempt(setting, ridges)?.is_err() {
-                return Ok(Err(Over));
-            }
+            self.attempt_with(setting, ridges)?;
         }
-        Ok(Ok(()))
+        Ok(())
     }
 }
