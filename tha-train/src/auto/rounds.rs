@@ -186,13 +186,13 @@ impl Search<'_> {
 
     /// One step from the best setting in every direction, as long as that helps.
     fn try_steps(&mut self) -> Result<(), FitError> {
+        let mut before = f64::INFINITY;
         while self.ground.without != Some(Part::Steps)
             && let Some((error, best)) = self.best(|_| true)
+            && error < HELPS * before
         {
+            before = error;
             self.attempt_all(best.neighbours(self.inputs(), self.outputs()))?;
-            if self.best(|_| true).is_some_and(|(found, _)| found > HELPS * error) {
-                break;
-            }
         }
         Ok(())
     }

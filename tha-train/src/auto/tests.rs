@@ -45,6 +45,14 @@ fn noise_is_noise() {
 }
 
 #[test]
+fn an_output_that_never_moves_ends_the_search() {
+    let mut data = plant(400, 1, 0.0, 3);
+    data.y[0].fill(2.5);
+    let made = few().fit(&data, &Silent).unwrap();
+    assert!(made.model.evaluate(&data).rmse.iter().all(|error| *error < 1e-6));
+}
+
+#[test]
 fn the_same_settings_give_the_same_bytes_and_heads_on_subsets_take_part() {
     let data = plant(600, 6, 0.3, 5);
     let params = AutoParams::new().trials(6).heads(4);

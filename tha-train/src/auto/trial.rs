@@ -4,7 +4,7 @@ use super::ground::{Ground, Part};
 use super::setting::Setting;
 use super::{matter, surrogate};
 use crate::fit::FitError;
-use crate::network::{Features, Network};
+use crate::network::{Design, Features, Network};
 use crate::progress::{OnlyStop, Progress};
 use crate::solve::{Problem, along};
 use nalgebra::DMatrix;
@@ -168,11 +168,19 @@ fn held(
     let x = others.of_inputs(&inputs);
     let problem = Problem { x: &x, y: &others.y };
     let seen = mine.of_inputs(&inputs);
-    let whole = seen.rows(0, seen.nrows());
+    // Made once for the networks of all ridges and outputs.
+    let hats = seen.hats();
+    let whole = hats.is_empty().then(|| seen.rows(0, seen.nrows()));
+    let parts: Vec<&dyn Design> =
+        whole.iter().map(|x| x as &dyn Design).chain(hats.iter().map(|x| x as &dyn Design)).collect();
     let mut values = vec![DMatrix::zeros(rows.len(), ground.y.ncols()); ridges.len()];
     let visit = |ridge: usize, outputs: Range<usize>, network: Network| {
-        let predicted = network.evaluate(&whole);
-        values[ridge].columns_mut(outputs.start, outputs.len()).copy_from(&predicted);
+        let mut start = 0;
+        for part in &parts {
+            let to = (start, outputs.start);
+            values[ridge].view_mut(to, (part.nrows(), outputs.len())).copy_from(&network.values(*part));
+            start += part.nrows();
+        }
     };
     if ground.without == Some(Part::ShortFits) && setting.degree > 1 {
         values = surrogate::predictions(&x, &others.y, &seen, setting, ridges);

@@ -4,7 +4,7 @@
 //! Rows are taken in blocks of [`BLOCK`]; a block is a pure function of its rows, so the result does not depend on
 //! the number of threads.
 
-use super::{Core, Features, Network};
+use super::{Core, Design, Features, Network};
 use crate::linalg::{columns, columns_mut, set_product};
 use nalgebra::DMatrix;
 use rayon::prelude::*;
@@ -115,6 +115,13 @@ pub(crate) fn evaluate_block(
 }
 
 impl Network {
+    /// The values y_t for the rows of a design, N x l.
+    pub(crate) fn values(&self, x: &dyn Design) -> DMatrix<f64> {
+        let values: Vec<_> = self.cores.iter().map(|core| x.times(&unfold(core))).collect();
+        let values = right_vectors(self, &values, x.nrows()).swap_remove(0);
+        DMatrix::from_vec(x.nrows(), self.outputs(), values)
+    }
+
     /// The values y_t, N x l, for rows x_t of q entries, the first of which is one.
     ///
     /// # Panics

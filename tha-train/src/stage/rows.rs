@@ -5,7 +5,7 @@ use super::bank::Outputs;
 use super::{Basis, Scaling, Stage, StageError};
 use crate::data::Dataset;
 use crate::network::{Features, Hats};
-use nalgebra::{DMatrix, DVector};
+use nalgebra::DMatrix;
 use std::sync::Arc;
 use tha_core::RangePolicy;
 
@@ -117,17 +117,19 @@ impl Subset<'_> {
         let mut x = DMatrix::zeros(count, self.ncols());
         x.column_mut(0).fill(1.0);
         let features: Vec<usize> = stage.features_of(self.inputs).collect();
+        let mut z = vec![0.0; count];
         // Ramps stand behind all features.
         let mut next = 1 + features.len();
         for (k, feature) in features.into_iter().enumerate() {
             let (known, seen) = (&stage.known[feature], stage.seen(feature));
-            let mut column = x.column_mut(1 + k);
-            self.samples.read(feature, rows, column.as_mut_slice());
-            column.iter_mut().for_each(|z| *z = seen(*z));
-            let z = if known.nodes.is_empty() { DVector::zeros(0) } else { column.clone_owned() };
-            column.iter_mut().for_each(|z| *z = known.unit.apply(*z));
+            self.samples.read(feature, rows, &mut z);
+            z.iter_mut().for_each(|z| *z = seen(*z));
+            // Slices, because loops over columns of matrices do not become vector instructions.
+            let mut own = x.column_mut(1 + k);
+            own.as_mut_slice().iter_mut().zip(&z).for_each(|(x, z)| *x = known.unit.apply(*z));
             for ramp in &known.ramps {
-                x.column_mut(next).iter_mut().zip(&z).for_each(|(x, z)| *x = ramp.value(*z));
+                let mut own = x.column_mut(next);
+                own.as_mut_slice().iter_mut().zip(&z).for_each(|(x, z)| *x = ramp.value(*z));
                 next += 1;
             }
         }
