@@ -198,21 +198,30 @@ fn within_pool<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 
 impl Problem<'_> {
     fn check(&self) -> Result<(), SolveError> {
+        self.check_all_but_x()?;
+        match self.x.parts().find_map(|(start, x)| not_finite(&x).map(|row| start + row)) {
+            Some(row) => Err(SolveError::NotFinite { matrix: "x", row }),
+            None => Ok(()),
+        }
+    }
+
+    /// Sizes and outputs. For callers that see in the moments of x whether it is finite: to make its rows costs time.
+    fn check_all_but_x(&self) -> Result<(), SolveError> {
         let (rows, inputs, outputs) = (self.x.nrows(), self.x.ncols(), self.y.ncols());
         if rows == 0 || inputs == 0 || outputs == 0 {
             return Err(SolveError::Empty { rows, inputs, outputs });
         }
         agree("rows of y", self.y.nrows(), rows)?;
-        let bad =
-            |values: &DMatrix<f64>| values.iter().position(|v| !v.is_finite()).map(|at| at % values.nrows());
-        if let Some(row) = self.x.parts().find_map(|(start, x)| bad(&x).map(|row| start + row)) {
-            return Err(SolveError::NotFinite { matrix: "x", row });
+        match not_finite(self.y) {
+            Some(row) => Err(SolveError::NotFinite { matrix: "y", row }),
+            None => Ok(()),
         }
-        if let Some(row) = bad(self.y) {
-            return Err(SolveError::NotFinite { matrix: "y", row });
-        }
-        Ok(())
     }
+}
+
+/// The first row with an entry that is not a finite number.
+fn not_finite(values: &DMatrix<f64>) -> Option<usize> {
+    values.iter().position(|v| !v.is_finite()).map(|at| at % values.nrows())
 }
 
 fn agree(what: &'static str, found: usize, expected: usize) -> Result<(), SolveError> {
