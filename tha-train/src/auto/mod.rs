@@ -48,6 +48,7 @@ use crate::fit::{FitError, FitParams};
 use crate::linalg::portably;
 use crate::model::Model;
 use crate::progress::{Event, Progress, Silent};
+use crate::quantize::{Quantized, quantize};
 use crate::stage::Basis;
 use blend::{Blend, Way, blend, mean_and_error};
 use ground::Ground;
@@ -67,6 +68,8 @@ const FITS: (f64, usize) = (0.15, 60_000);
 const POLYNOMIAL: f64 = 1.0 / 6.0;
 /// Sizes of which the error is told.
 const BUDGETS: [usize; 3] = [64 << 10, 16 << 10, 4 << 10];
+/// Bytes of a file of integers for each of the same model in f32: 0.50 to 0.60 on the development recordings.
+const INTEGERS: f64 = 0.55;
 /// A linear model is delivered unless the best is better by this factor.
 const BETTER: f64 = 0.995;
 
@@ -94,21 +97,26 @@ impl AutoParams {
     ) -> Result<AutoOutcome, FitError> {
         let start = Instant::now();
         let ground = self.ground(data)?;
-        let search = self.searched(&ground, start, checkpoint, false, progress)?;
+        let wanted = self.clone().budget_flash((self.budget_flash as f64 / self.share()) as usize);
+        let search = wanted.searched(&ground, start, checkpoint, false, progress)?;
         if let Some(found) = search.polynomial.clone().filter(|_| !progress.stop()) {
             return self.plain(data, &ground, search, &found, &Silent);
         }
         let recipe = self.recipe(&search);
         let (trials, complete, failures) = (search.trials, search.complete, search.failures);
         // What is asked to stop still delivers the best so far.
-        let mut asked = self.clone();
-        let (decision, model, heads, rows) = loop {
-            let decision = asked.decide(&ground, &trials)?;
+        let mut asked = wanted.clone();
+        let (decision, model, quantized, heads, rows) = loop {
+            let decision = asked.decide(&ground, &trials).ok_or_else(|| self.too_small(&trials, data))?;
             let (model, heads, rows) = self.delivered(&ground, &trials, &decision)?;
             // Sizes are known for certain only now.
-            let bytes = model.to_bytes().map_or(0, |bytes| bytes.len());
+            let quantized = self.quantized(&model, data)?;
+            let bytes = match &quantized {
+                Some(made) => made.flash_after,
+                None => model.to_bytes().map_or(0, |bytes| bytes.len()),
+            };
             if bytes <= self.budget_flash {
-                break (decision, model, heads, rows);
+                break (decision, model, quantized, heads, rows);
             }
             asked.budget_flash = asked.budget_flash * self.budget_flash / bytes;
         };
@@ -116,11 +124,13 @@ impl AutoParams {
         let train = model.evaluate_at(data, &rows);
         let tried = (0..trials.len()).map(|k| Tried::new(&ground, &trials, k, chosen.extend)).collect();
         let budgets = BUDGETS.map(|bytes| {
-            let room = |made: &Blend| deliver::size(made, &trials, data).0 as f64 / bytes as f64;
+            let room =
+                |made: &Blend| self.share() * deliver::size(made, &trials, data).0 as f64 / bytes as f64;
             (bytes, Honest::new(&ground, &trials, self.way(), &room).map(|honest| honest.error))
         });
         Ok(AutoOutcome {
             model,
+            quantized,
             budgets,
             train,
             nested,
@@ -197,22 +207,26 @@ impl AutoParams {
         Err(DataError::new(&data.origin, reason).into())
     }
 
-    /// What is delivered of what was tried.
-    fn decide(&self, ground: &Ground<'_>, trials: &[Trial]) -> Result<Decision, FitError> {
+    /// Bytes of the file for each of the model in f32, about.
+    fn share(&self) -> f64 {
+        if self.integers.is_some() { INTEGERS } else { 1.0 }
+    }
+
+    /// What is delivered of what was tried; nothing where the budgets are too small for it.
+    fn decide(&self, ground: &Ground<'_>, trials: &[Trial]) -> Option<Decision> {
         let room = |made: &Blend| self.part(deliver::size(made, trials, ground.data));
         let honest = |way: Way| Honest::new(ground, trials, way, &room);
         let all: Vec<usize> = (0..ground.count).collect();
-        let too_small = || self.too_small(trials, ground.data);
         let linear = honest(Way::Linear);
-        let mut nested = honest(self.way()).ok_or_else(too_small)?;
-        let mut chosen = blend(ground, trials, &all, self.way(), &room).ok_or_else(too_small)?;
+        let mut nested = honest(self.way())?;
+        let mut chosen = blend(ground, trials, &all, self.way(), &room)?;
         let mut nothing_better = false;
         if let Some(linear) = linear.as_ref().filter(|linear| nested.error > BETTER * linear.error)
             && let Some(made) = blend(ground, trials, &all, Way::Linear, &room)
         {
             (chosen, nested, nothing_better) = (made, linear.clone(), true);
         }
-        Ok(Decision { chosen, nested, linear, nothing_better })
+        Some(Decision { chosen, nested, linear, nothing_better })
     }
 
     fn way(&self) -> Way {
@@ -282,8 +296,10 @@ impl AutoParams {
         }];
         let nested = Honest { metrics: fit.validation, error, standard_error, blocks, errors: Vec::new() };
         let (model, train, nothing_better) = (fit.model, fit.train, false);
+        let quantized = self.quantized(&model, data)?;
         Ok(AutoOutcome {
             model,
+            quantized,
             budgets,
             train,
             nested,
@@ -297,13 +313,19 @@ impl AutoParams {
         })
     }
 
+    /// The model in integers, where they are asked for.
+    fn quantized(&self, model: &Model, data: &Dataset) -> Result<Option<Quantized>, FitError> {
+        let made = self.integers.as_ref().map(|params| quantize(model, data, params)).transpose();
+        made.map_err(|error| FitError::Model(error.to_string()))
+    }
+
     fn too_small(&self, trials: &[Trial], data: &Dataset) -> FitError {
         let least = |macs: bool| {
             let of = |k: usize| {
                 let outputs = data.outputs.len();
                 let alone = Blend::alone(k, vec![0; outputs], true);
                 let (bytes, count) = deliver::size(&alone, trials, data);
-                if macs { count } else { bytes }
+                if macs { count } else { (self.share() * bytes as f64) as usize }
             };
             (0..trials.len()).map(of).min().unwrap_or(0)
         };

@@ -6,13 +6,16 @@ use super::trial::Trial;
 use super::{Delivered, Honest, Setting, deliver};
 use crate::metrics::Metrics;
 use crate::model::Model;
+use crate::quantize::Quantized;
 use serde::Serialize;
 
 /// What an automatic fit found.
 #[derive(Clone, Debug)]
 pub struct AutoOutcome {
-    /// The model as its file holds it.
+    /// The model in f32.
     pub model: Model,
+    /// The model in integers, where they were asked for, and what they cost.
+    pub quantized: Option<Quantized>,
     /// Its figures on the rows it was fitted to.
     pub train: Metrics,
     /// What to expect on other data.

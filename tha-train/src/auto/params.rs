@@ -3,6 +3,7 @@
 use super::{Part, rounds};
 use crate::data::{DataError, Dataset};
 use crate::fit::{FitError, FitParams, check_coverage, setters};
+use crate::quantize::QuantizeParams;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -34,6 +35,8 @@ pub struct AutoParams {
     pub(super) single: bool,
     pub(super) budget_flash: usize,
     pub(super) budget_macs: Option<usize>,
+    #[serde(default)]
+    pub(super) integers: Option<QuantizeParams>,
     pub(super) coverage: f64,
     pub(super) checkpoint: Option<PathBuf>,
     pub(super) seed: u64,
@@ -62,6 +65,7 @@ impl AutoParams {
             single: false,
             budget_flash,
             budget_macs: None,
+            integers: None,
             coverage: FitParams::COVERAGE,
             checkpoint: None,
             seed: 0,
@@ -85,6 +89,8 @@ impl AutoParams {
         = budget_flash: usize;
         /// Most multiply-accumulates per sample.
         = budget_macs: impl Into<Option<usize>>;
+        /// Make 16-bit integers of the model, to which the budget of flash then applies.
+        = integers: impl Into<Option<QuantizeParams>>;
         /// The part of new measured outputs that the intervals of the model are to hold.
         = coverage: f64;
         /// Folder in which what was tried is kept.

@@ -99,7 +99,7 @@ impl AutoParams {
             return self.only(self.plain(data, &ground, search, &found, progress)?);
         }
         let trials = &search.trials;
-        let best = self.decide(&ground, trials)?;
+        let best = self.decide(&ground, trials).ok_or_else(|| self.too_small(trials, data))?;
         let tried: Vec<Tried> = (0..trials.len()).map(|k| Tried::new(&ground, trials, k, true)).collect();
         let mut asked = vec![self.clone()];
         let smaller = BUDGETS.into_iter().filter(|&bytes| bytes < self.budget_flash);
@@ -112,7 +112,7 @@ impl AutoParams {
             }
         }
         let answers: Vec<Option<Decision>> =
-            asked.par_iter().map(|params| params.decide(&ground, trials).ok()).collect();
+            asked.par_iter().map(|params| params.decide(&ground, trials)).collect();
         let (mut candidates, mut known) = (Vec::new(), Vec::new());
         for (params, answer) in asked.iter().zip(answers) {
             let Some(Decision { chosen, nested, .. }) = answer else { continue };

@@ -125,6 +125,7 @@ pub(super) fn params(args: &Args, minutes: Option<f64>) -> AutoParams {
         .single(args.single)
         .budget_flash(args.budget_flash.unwrap_or(AutoParams::BUDGET_FLASH))
         .budget_macs(args.budget_macs)
+        .integers((args.numbers == Numbers::I16).then(|| args.counts.params()))
         .coverage(args.coverage)
         .checkpoint(args.checkpoint.clone())
         .seed(args.seed)
@@ -140,7 +141,9 @@ pub(super) fn run(args: &Args, speech: Speech, data: &Dataset, start: Instant) -
     watch.until = minutes.map(|minutes| start + Duration::from_secs_f64(60.0 * minutes));
     interrupt::wait_for_me();
     let outcome = params.fit(data, &watch)?;
-    let (bytes, quantized) = quantize::bytes(args, &outcome.model, data, &status)?;
+    let quantized = outcome.quantized.as_ref();
+    quantized.iter().for_each(|made| quantize::warn(made, &status));
+    let bytes = quantized.map_or(&outcome.model, |made| &made.model).to_bytes()?;
     args.write(&bytes, || {
         let report = about_the_fit(&args.out, (&outcome.model, bytes.len()), data);
         report::html(&report::Report { auto: Some(&outcome), ..report })
@@ -156,7 +159,7 @@ pub(super) fn run(args: &Args, speech: Speech, data: &Dataset, start: Instant) -
     }
     let mut report = Report::new(data, &outcome, bytes.len(), start, Some(command.join(" ")));
     report.figures.numbers = args.numbers.name();
-    report.figures.quantized = quantized.as_ref();
+    report.figures.quantized = quantized;
     summary(speech, &report, || words(&args.out, &outcome, &report));
     go_on()
 }

@@ -65,10 +65,15 @@ pub(super) fn bytes(
         return Ok((model.to_bytes()?, None));
     }
     let made = quantize(model, data, &args.counts.params())?;
+    warn(&made, status);
+    Ok((made.model.to_bytes()?, Some(made)))
+}
+
+/// Warns where integers cost much.
+pub(super) fn warn(made: &Quantized, status: &Status) {
     if let Some(head) = made.blame {
         status.warning(blame(head));
     }
-    Ok((made.model.to_bytes()?, Some(made)))
 }
 
 /// Which head loses most, and what to do.

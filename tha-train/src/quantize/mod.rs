@@ -14,13 +14,13 @@ use crate::data::Dataset;
 use crate::metrics::Metrics;
 use crate::model::{Model, ModelError};
 use nalgebra::DMatrix;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tha_core::build::{BuildError, ModelSpec, Units};
 use units::Sizes;
 
 /// What the counts of a converter mean, for the inputs where the recording does not tell.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct QuantizeParams {
     /// By the name of the input: the physical value at 0 counts, and of one count.
     pub counts: BTreeMap<String, (f64, f64)>,
