@@ -123,15 +123,18 @@ impl AutoParams {
         let Decision { chosen, nested, linear, nothing_better } = decision;
         let train = model.evaluate_at(data, &rows);
         let tried = (0..trials.len()).map(|k| Tried::new(&ground, &trials, k, chosen.extend)).collect();
-        let budgets = BUDGETS.map(|bytes| {
-            let room =
-                |made: &Blend| self.share() * deliver::size(made, &trials, data).0 as f64 / bytes as f64;
-            (bytes, Honest::new(&ground, &trials, self.way(), &room).map(|honest| honest.error))
-        });
+        let within = |bytes: usize, share: f64| {
+            let room = |made: &Blend| share * deliver::size(made, &trials, data).0 as f64 / bytes as f64;
+            Honest::new(&ground, &trials, self.way(), &room).map(|honest| honest.error)
+        };
+        let budgets = BUDGETS.map(|bytes| (bytes, within(bytes, self.share())));
+        let asked_for = self.budget_flash != Self::BUDGET_FLASH && self.integers.is_none();
+        let in_integers = if asked_for { within(self.budget_flash, INTEGERS) } else { None };
         Ok(AutoOutcome {
             model,
             quantized,
             budgets,
+            in_integers,
             train,
             nested,
             linear,
@@ -301,6 +304,7 @@ impl AutoParams {
             model,
             quantized,
             budgets,
+            in_integers: None,
             train,
             nested,
             linear,

@@ -30,6 +30,8 @@ pub struct AutoOutcome {
     pub tried: Vec<Tried>,
     /// What to expect of models of so many bytes at most; none where nothing is as small.
     pub budgets: [(usize, Option<f64>); 3],
+    /// What to expect of integers within a budget that was asked for, where the model is of floats.
+    pub in_integers: Option<f64>,
     /// Whether the search came to its end.
     pub complete: bool,
     /// Settings that could not be fitted, and why.

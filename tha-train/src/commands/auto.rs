@@ -18,6 +18,9 @@ use tha_train::{AutoOutcome, AutoParams, Dataset, report};
 /// Time where nobody says.
 pub(super) const MINUTES: f64 = 3.0;
 
+/// Integers are pointed out where they are better than floats in the same flash by this factor.
+const WORTH_SAYING: f64 = 0.97;
+
 /// The JSON object of an automatic fit.
 #[derive(Serialize)]
 pub(super) struct Report<'a> {
@@ -34,6 +37,8 @@ pub(super) struct Report<'a> {
     figures: Figures<'a>,
     /// What models of so many bytes at most would cost in error.
     budgets: Vec<Budget>,
+    /// What integers would cost within a budget that was asked for.
+    in_integers: Option<f64>,
     tried: &'a [Tried],
     failed: Vec<Failed>,
     complete: bool,
@@ -239,6 +244,7 @@ impl<'a> Report<'a> {
                 .iter()
                 .map(|&(flash_bytes, nrmse)| Budget { flash_bytes, nrmse })
                 .collect(),
+            in_integers: outcome.in_integers,
             tried: &outcome.tried,
             failed: outcome.failures.iter().map(Failed::new).collect(),
             complete: outcome.complete,
@@ -284,6 +290,9 @@ pub(super) fn words(out: &Path, outcome: &AutoOutcome, report: &Report<'_>) -> S
     };
     let costs: Vec<String> = outcome.budgets.iter().map(cost).collect();
     text += &format!("with a smaller --budget-flash: {}\n", costs.join(", "));
+    if let Some(error) = outcome.in_integers.filter(|error| *error < WORTH_SAYING * outcome.nested.error) {
+        text += &format!("within the same bytes --numbers i16 would give: {}\n", figure(error));
+    }
     if !outcome.complete {
         text += "the search was cut short; more --minutes may give more\n";
     }

@@ -124,7 +124,8 @@ pub(super) struct Args {
     /// quantiles of the errors on validation samples and go into the model.
     #[arg(long, value_name = "C", default_value_t = FitParams::COVERAGE)]
     pub coverage: f64,
-    /// Numbers of the model file: f32, or i16 for processors without floating point, as `quantize` makes them.
+    /// Numbers of the model file: f32, or i16 for processors without floating point or half the flash, as `quantize` makes them. With
+    /// --auto the budget of flash is that of the file of integers.
     #[arg(long, value_parser = choice(&NUMBERS), default_value = "f32")]
     pub numbers: Numbers,
     #[command(flatten)]
