@@ -244,10 +244,10 @@ impl AutoParams {
 
     /// How to come by the same model again.
     fn recipe(&self, search: &Search<'_>) -> Recipe {
-        let heads = search.trials.iter().filter(|trial| trial.setting.inputs.is_some()).count();
+        let whole = search.trials.iter().filter(|trial| trial.setting.inputs.is_none()).count();
         Recipe {
-            trials: search.trials.len() - heads,
-            heads,
+            trials: whole,
+            heads: search.reached - search.reached_whole,
             skip: search.skipped.iter().map(|(number, _)| *number).collect(),
             single: self.single,
             budget_flash: Some(self.budget_flash).filter(|&bytes| bytes != Self::BUDGET_FLASH),

@@ -68,6 +68,9 @@ pub(super) struct Search<'a> {
     /// How many settings have come up, and the numbers of those for which there was not enough time.
     asked: usize,
     pub(super) skipped: Vec<(usize, Setting)>,
+    /// How many had come up when the last one was tried, and when the last one on all inputs was.
+    pub(super) reached: usize,
+    pub(super) reached_whole: usize,
     /// The polynomial that was found behind the first settings.
     pub(super) polynomial: Option<Polynomial>,
     /// Whether nothing was left out.
@@ -95,6 +98,8 @@ impl<'a> Search<'a> {
             failures: Vec::new(),
             asked: 0,
             skipped: Vec::new(),
+            reached: 0,
+            reached_whole: 0,
             polynomial: None,
             complete: true,
             pace: 0.0,
@@ -108,11 +113,21 @@ impl<'a> Search<'a> {
             part => part.map(|()| true),
         };
         self.complete = is_complete(self.rounds(bases))?;
+        self.end_here();
+        self.reached_whole = self.reached;
         if self.polynomial.is_none() {
             self.complete &= is_complete(self.subsets())?;
+            self.end_here();
         }
         self.complete &= self.skipped.is_empty();
         Ok(())
+    }
+
+    /// Forgets what came up in vain after the last setting that was tried, so that a search that is to end there has the same numbers.
+    fn end_here(&mut self) {
+        self.complete &= self.skipped.last().is_none_or(|(number, _)| *number < self.reached);
+        self.skipped.retain(|(number, _)| *number < self.reached);
+        self.asked = self.reached;
     }
 
     /// Tries a setting that is new and that no ablation leaves out, with the ridges that the best so far wants.
@@ -153,6 +168,7 @@ impl<'a> Search<'a> {
             }
             Err(reason) => self.failures.push((setting, reason)),
         }
+        self.reached = self.asked;
         let pace = start.elapsed().as_secs_f64() / work;
         self.pace = if self.pace > 0.0 { 0.5 * (self.pace + pace) } else { pace };
         Ok(())
@@ -173,6 +189,7 @@ impl<'a> Search<'a> {
     pub(super) fn find_polynomial(&mut self) {
         let number = self.asked;
         self.asked += 1;
+        self.reached = self.asked;
         let end = self.effort.longest.map(|longest| Instant::now() + longest);
         let until = Until(self.progress, end);
         if !self.effort.skip.contains(&number) {

@@ -64,7 +64,8 @@ impl Search<'_> {
             }
             drawn.push(inputs);
         }
-        let heads = level.iter().flat_map(|level| drawn.iter().map(move |inputs| (level, inputs)));
+        // Subset by subset, so that fewer heads are the first of more.
+        let heads = drawn.iter().flat_map(|inputs| level.iter().map(move |level| (level, inputs)));
         for ((setting, ridges), inputs) in heads.take(count) {
             let setting = Setting { inputs: Some(inputs.clone()), ..setting.clone() };
             self.attempt_with(setting, ridges)?;

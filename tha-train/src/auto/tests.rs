@@ -2,6 +2,7 @@ use super::*;
 use crate::network::Normal;
 use crate::quantize::QuantizeParams;
 use crate::synth::{Kind, SynthParams, generate};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Slow averages behind a bounded map, and noise.
 fn plant(samples: usize, inputs: usize, noise: f64, seed: u64) -> Dataset {
@@ -62,6 +63,41 @@ fn the_same_settings_give_the_same_bytes_and_heads_on_subsets_take_part() {
     let again = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
     let again = again.install(|| params.fit(&data, &Silent).unwrap());
     assert_eq!(made.model.to_bytes().unwrap(), again.model.to_bytes().unwrap());
+}
+
+/// Says stop once: at the third look after the fifth setting was tried.
+struct Short(AtomicUsize);
+
+impl Progress for Short {
+    fn report(&self, event: &Event<'_>) {
+        if let Event::Tried { done: 5, .. } = event {
+            self.0.store(3, Ordering::Relaxed);
+        }
+    }
+
+    fn stop(&self) -> bool {
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)) == Ok(1)
+    }
+}
+
+#[test]
+fn what_was_skipped_and_cut_off_can_be_repeated() {
+    let data = plant(600, 6, 0.3, 5);
+    // On all inputs numbers 0, 1 and 3 to 5 are tried, 6 and 7 are skipped and the search is cut off; then heads, with numbers from 6 on.
+    let params = AutoParams::new().trials(20).heads(5).skip(vec![2, 6, 7, 9]);
+    let cut = params.fit(&data, &Short(AtomicUsize::new(0))).unwrap();
+    let Recipe { trials, heads, skip, .. } = cut.recipe.clone();
+    assert_eq!((trials, heads, &skip[..]), (5, 5, &[2, 6, 7, 9][..]));
+    let again = AutoParams::new().trials(trials).heads(heads).skip(skip);
+    let again = again.fit(&data, &Silent).unwrap();
+    assert_eq!(again.tried.len(), 7);
+    assert_eq!(cut.model.to_bytes().unwrap(), again.model.to_bytes().unwrap());
+    // Fewer heads are the first of more.
+    let fewer = AutoParams::new().trials(trials).heads(3).skip(vec![2]).fit(&data, &Silent).unwrap();
+    let more = AutoParams::new().trials(trials).heads(5).skip(vec![2]).fit(&data, &Silent).unwrap();
+    let settings =
+        |made: &AutoOutcome| made.tried.iter().map(|tried| tried.setting.clone()).collect::<Vec<_>>();
+    assert_eq!(settings(&fewer), settings(&more)[..8]);
 }
 
 #[test]
