@@ -65,7 +65,7 @@ pub struct Plan {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 enum Work {
     Heads(Box<Heads>),
-    Settings(Settings),
+    Settings(Box<Settings>),
 }
 
 impl Plan {
@@ -108,7 +108,7 @@ impl Plan {
                 _ => Vec::new(),
             };
             let settings = Settings::new(params, before, &data, &checkpoint, progress)?;
-            Ok(Self { data, other: None, work: Work::Settings(settings), identity })
+            Ok(Self { data, other: None, work: Work::Settings(Box::new(settings)), identity })
         })
     }
 

@@ -9,8 +9,12 @@ use crate::stage::{Basis, Poles, poles};
 const HISTORY: usize = 100;
 const PART: f64 = 0.02;
 /// States of the linear models whose poles are tried, and the inputs up to which they are.
-const ORDERS: [usize; 4] = [2, 4, 8, 16];
+const ORDERS: [usize; 6] = [2, 4, 6, 8, 12, 16];
 const POLES: usize = 8;
+/// Resonators may take this part of a record as history, and so many samples at most: that is counted until their start has faded to a
+/// thousandth, and what is left of it at the first rows that are compared only makes them look worse.
+const RESONATES: usize = 4;
+const RINGING: usize = 8192;
 
 /// Poles are near each other if they are nearer than this part of their distance from the unit circle.
 const NEAR: f64 = 0.1;
@@ -23,22 +27,25 @@ pub(super) fn history(data: &Dataset) -> usize {
 
 /// Samples of history that no filter may exceed.
 pub(super) fn longest(data: &Dataset) -> usize {
-    let mut lengths: Vec<usize> = data.records.iter().map(|record| record.rows.len()).collect();
-    lengths.sort_unstable();
-    let median = lengths.get(lengths.len() / 2).copied().unwrap_or(0);
-    (median / 8).min(1024)
+    (median(data) / 8).min(1024)
 }
 
-/// The bases that fit so much history. Resonators may take as much as any filter: that is counted until their start has faded to a
-/// thousandth, and what is left of it at the first rows that are compared only makes them look worse.
+/// The length of a record in the middle of all.
+fn median(data: &Dataset) -> usize {
+    let mut lengths: Vec<usize> = data.records.iter().map(|record| record.rows.len()).collect();
+    lengths.sort_unstable();
+    lengths.get(lengths.len() / 2).copied().unwrap_or(0)
+}
+
+/// The bases that fit so much history.
 pub(super) fn bases(data: &Dataset, history: usize) -> Vec<Setting> {
     let p = data.inputs.len();
-    let longest = longest(data);
+    let ringing = (median(data) / RESONATES).min(RINGING);
     let fits = |basis: &Basis, most: usize| basis.bank(1).is_ok_and(|bank| bank.history() <= most);
     let lags = [1, 2, 3, 5, 10, 20, 50, 100, 200, 300].map(Basis::Lags);
     let averages = (1..=10).map(|k| 1 << k).flat_map(|t| [Basis::Levels(t), Basis::Differences(t)]);
-    // Four digits are enough, and can be typed.
-    let round = |v: f64| (v * 1e4).round() / 1e4;
+    // Six digits are enough for what rings for thousands of samples, and can be typed.
+    let round = |v: f64| (v * 1e6).round() / 1e6;
     let mut resonators: Vec<Basis> = Vec::new();
     let orders = if p <= POLES && history > 0 { &ORDERS[..] } else { &[] };
     for found in poles(data, orders).unwrap_or_default() {
@@ -47,7 +54,7 @@ pub(super) fn bases(data: &Dataset, history: usize) -> Vec<Setting> {
             resonators.extend([2, 4].map(|count| Basis::Kautz { re, im, count }));
         }
         // Those of noise often hardly fade.
-        let fading = |pole: &(f64, f64)| fits(&Basis::Poles(Poles::new(&[*pole])), longest / 2);
+        let fading = |pole: &(f64, f64)| fits(&Basis::Poles(Poles::new(&[*pole])), ringing / 2);
         let mut found: Vec<(f64, f64)> = found.into_iter().filter(fading).collect();
         // Sorted by their modulus: equal real poles are neighbours, and resonators may stand twice in a row.
         found.dedup_by(|a, b| a.1 == 0.0 && a == b);
@@ -58,7 +65,7 @@ pub(super) fn bases(data: &Dataset, history: usize) -> Vec<Setting> {
     let mut bases: Vec<Basis> =
         lags.into_iter().chain(averages).filter(|basis| fits(basis, history)).collect();
     for basis in resonators {
-        if !bases.iter().any(|other| is_near(other, &basis)) && fits(&basis, longest) {
+        if !bases.iter().any(|other| is_near(other, &basis)) && fits(&basis, ringing) {
             bases.push(basis);
         }
     }

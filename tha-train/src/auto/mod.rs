@@ -99,7 +99,7 @@ impl AutoParams {
         let ground = self.ground(data)?;
         let wanted = self.clone().budget_flash((self.budget_flash as f64 / self.share()) as usize);
         let search = wanted.searched(&ground, start, checkpoint, false, progress)?;
-        if let Some(found) = search.polynomial.clone().filter(|_| !progress.stop()) {
+        if let Some(found) = self.polynomial(&ground, &search).filter(|_| !progress.stop()) {
             return self.plain(data, &ground, search, &found, &Silent);
         }
         let recipe = self.recipe(&search);
@@ -230,6 +230,14 @@ impl AutoParams {
             (chosen, nested, nothing_better) = (made, linear.clone(), true);
         }
         Some(Decision { chosen, nested, linear, nothing_better })
+    }
+
+    /// The polynomial that was found, where it predicts better than what would be delivered otherwise: heads that are level with it by
+    /// themselves are often better together.
+    fn polynomial(&self, ground: &Ground<'_>, search: &Search<'_>) -> Option<Polynomial> {
+        let found = search.polynomial.clone()?;
+        let other = if found.leaves_nothing() { None } else { self.decide(ground, &search.trials) };
+        other.is_none_or(|other| found.error < other.nested.error).then_some(found)
     }
 
     fn way(&self) -> Way {

@@ -15,6 +15,8 @@ const NEARLY: f64 = 0.7;
 const BESIDE: f64 = 1.1;
 /// It must be better than everything else by this factor.
 const CLEARLY: f64 = 0.9;
+/// One that fits all but exactly and leaves less than this is the truth, and noise: nothing else needs to be tried.
+const NOTHING: f64 = 0.05;
 /// A shorter memory is taken if it is not worse by more than this factor.
 const LEVEL: f64 = 1.02;
 const MOST_DEGREE: usize = 4;
@@ -33,6 +35,11 @@ pub(super) struct Polynomial {
 }
 
 impl Polynomial {
+    /// Whether it is the truth.
+    pub(super) fn leaves_nothing(&self) -> bool {
+        self.exact && self.error < NOTHING
+    }
+
     /// The plain fit of it.
     pub(super) fn params(&self, seed: u64) -> FitParams<'static> {
         FitParams::new().memory(self.memory).degree(self.degree).seed(seed)

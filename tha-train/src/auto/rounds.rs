@@ -60,7 +60,7 @@ impl Search<'_> {
             self.attempt_all(self.more_rank())?;
             if most == FEW {
                 self.try_few_lags(bases)?;
-                if self.polynomial.is_some() {
+                if self.is_settled() {
                     return Ok(());
                 }
             }

@@ -115,7 +115,7 @@ impl<'a> Search<'a> {
         self.complete = is_complete(self.rounds(bases))?;
         self.end_here();
         self.reached_whole = self.reached;
-        if self.polynomial.is_none() {
+        if !self.is_settled() {
             self.complete &= is_complete(self.subsets())?;
             self.end_here();
         }
@@ -190,10 +190,14 @@ impl<'a> Search<'a> {
         let number = self.asked;
         self.asked += 1;
         self.reached = self.asked;
-        let end = self.effort.longest.map(|longest| Instant::now() + longest);
-        let until = Until(self.progress, end);
+        let start = Instant::now();
+        let until = Until(self.progress, self.effort.longest.map(|longest| start + longest));
         if !self.effort.skip.contains(&number) {
             self.polynomial = polynomial(self, &until);
+            // The plain fit of it takes about as long.
+            if let (Some(_), Some(end)) = (&self.polynomial, &mut self.effort.end) {
+                *end -= start.elapsed();
+            }
             if self.polynomial.is_some() || !until.stop() {
                 return;
             }
@@ -202,6 +206,11 @@ impl<'a> Search<'a> {
         if let Some(best) = best.map(|(_, best)| best.clone()) {
             self.skipped.push((number, best));
         }
+    }
+
+    /// Whether a polynomial leaves hardly anything, so that nothing else needs to be tried.
+    pub(super) fn is_settled(&self) -> bool {
+        self.polynomial.as_ref().is_some_and(Polynomial::leaves_nothing)
     }
 
     /// Whether as many settings on all inputs were tried or listed as may be.

@@ -95,7 +95,7 @@ impl AutoParams {
         let whole = Self { minutes: self.minutes.map(|minutes| minutes / SEARCH_UNTIL), ..self.clone() };
         let checkpoint = self.kept(data, progress)?;
         let search = whole.searched(&ground, start, checkpoint.as_ref(), false, progress)?;
-        if let Some(found) = search.polynomial.clone() {
+        if let Some(found) = self.polynomial(&ground, &search) {
             return self.only(self.plain(data, &ground, search, &found, progress)?);
         }
         let trials = &search.trials;
