@@ -12,9 +12,10 @@ use super::trial::Trial;
 use crate::solve;
 pub(super) use crate::solve::mean_and_error;
 
-/// Settings on all inputs that take part. Under drift many settings are better than few, at the same error on blocks: 4, 8 and 16 gave 0.91, 0.83
+/// Settings on all inputs that take part, of so many that are the best by themselves. Under drift many settings are better than few, at the same error on blocks: 4, 8 and 16 gave 0.91, 0.83
 /// and 0.76 on the last months of a house, 0.611, 0.610 and 0.600 on gas_turbine, 0.60, 0.60 and 0.61 on robot_kr300.
 const SETTINGS: usize = 16;
+const CANDIDATES: usize = 80;
 /// One head alone must be better than the best average by this factor.
 const CLEARLY: f64 = 1.03;
 /// Heads from which an average hedges; more of them are no reason to take one that is worse.
@@ -133,21 +134,19 @@ fn within(
     if way != Way::Best {
         return Some((best.0, alone(simplest(ground, trials, &ranked, extend, blocks), extend), true));
     }
-    let mut pool: Vec<usize> = Vec::new();
-    let family = |k: usize| {
-        let setting = &trials[k].setting;
-        (setting.basis, setting.degree, setting.maps.is_some(), setting.keep)
-    };
-    for &(_, k) in &ranked {
-        if pool.len() < SETTINGS && pool.iter().all(|&other| family(other) != family(k)) {
-            pool.push(k);
-        }
-    }
-    let settings = pool.len();
+    // The settings that are best together, then the heads on subsets.
+    let mut pool: Vec<usize> = ranked.iter().take(CANDIDATES).map(|&(_, k)| k).collect();
+    let candidates = pool.len();
     pool.extend((0..trials.len()).filter(|k| !whole(k)));
     let ridges: Vec<Vec<usize>> =
         pool.iter().map(|&k| trials[k].best_ridges(ground, extend, blocks)).collect();
     let judge = Judge::new(ground, trials, &pool, &ridges, extend, blocks);
+    let mut taken = judge.together(candidates, SETTINGS);
+    let settings = taken.len();
+    taken.extend(candidates..pool.len());
+    let judge = judge.of(&taken);
+    let pool: Vec<usize> = taken.iter().map(|&at| pool[at]).collect();
+    let ridges: Vec<Vec<usize>> = taken.iter().map(|&at| ridges[at].clone()).collect();
     let counts = std::iter::once(settings).chain((pool.len() > settings).then_some(pool.len()));
     let kinds = [Kind::Equal, Kind::Shared, Kind::Own];
     let mut ways: Vec<Weighing> =

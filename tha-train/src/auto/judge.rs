@@ -74,6 +74,66 @@ impl<'a> Judge<'a> {
         Self { ground, parts: parts.into_iter().map(products).collect() }
     }
 
+    /// Which of the first so many heads are best together, at most `most` of them: the first, then always the one that lowers the error
+    /// most where it gets the weight that is best beside what was taken before. Settings that are the best by themselves are often nearly
+    /// the same setting; what differs from them adds more.
+    pub(super) fn together(&self, candidates: usize, most: usize) -> Vec<usize> {
+        let heads: Vec<usize> = (0..candidates).collect();
+        let sum = |j: usize| {
+            let mut sum = Products::new(candidates);
+            self.parts.iter().for_each(|(_, products)| sum.add_products(&products[j].select(&heads)));
+            sum
+        };
+        // For each output: inner products of the errors, and of what the heads taken so far leave, together.
+        let mut outputs: Vec<(DMatrix<f64>, DVector<f64>)> = Vec::new();
+        for products in (0..self.ground.y.ncols()).map(sum) {
+            let of = |a: usize, b: usize| {
+                products.gram[(a, b)] - products.truth[a] - products.truth[b] + products.square
+            };
+            let errors = DMatrix::from_fn(candidates, candidates, of);
+            let left = errors.column(0).into_owned();
+            outputs.push((errors, left));
+        }
+        let mut squares: Vec<f64> = outputs.iter().map(|(errors, _)| errors[(0, 0)]).collect();
+        let mut taken = vec![0];
+        while taken.len() < most {
+            // The best weight of a head in one output, and the square that is left with it.
+            let beside = |k: usize, j: usize| {
+                let ((errors, left), square) = (&outputs[j], squares[j]);
+                let distance = square - 2.0 * left[k] + errors[(k, k)];
+                let weight =
+                    if distance > 0.0 { ((square - left[k]) / distance).clamp(0.0, 1.0) } else { 0.0 };
+                let rest = square - 2.0 * weight * (square - left[k]) + weight * weight * distance;
+                (weight, rest.max(0.0))
+            };
+            let gain = |k: usize| -> f64 {
+                let of_output =
+                    |j: usize| (squares[j].max(0.0).sqrt() - beside(k, j).1.sqrt()) / self.ground.spread[j];
+                (0..outputs.len()).map(of_output).sum()
+            };
+            let others = (0..candidates).filter(|k| !taken.contains(k)).map(|k| (gain(k), k));
+            let Some((gain, best)) = others.max_by(|a, b| a.0.total_cmp(&b.0)) else { break };
+            if gain <= 0.0 {
+                break;
+            }
+            let next: Vec<(f64, f64)> = (0..outputs.len()).map(|j| beside(best, j)).collect();
+            for (((errors, left), square), (weight, rest)) in outputs.iter_mut().zip(&mut squares).zip(next) {
+                *left = &*left * (1.0 - weight) + errors.column(best) * weight;
+                *square = rest;
+            }
+            taken.push(best);
+        }
+        taken
+    }
+
+    /// The same of some heads, in their order.
+    pub(super) fn of(&self, heads: &[usize]) -> Self {
+        let select = |(rows, products): &(usize, Vec<Products>)| {
+            (*rows, products.iter().map(|products| products.select(heads)).collect())
+        };
+        Self { ground: self.ground, parts: self.parts.iter().map(select).collect() }
+    }
+
     /// The weights of one kind.
     fn by(&self, kind: Kind, heads: &[usize], without: Option<usize>) -> Vec<DVector<f64>> {
         let outputs = self.ground.y.ncols();

@@ -34,7 +34,8 @@ const FEW: usize = 250;
 const DECAYS: usize = 20;
 /// A step helps if the error falls to this part of what it was; settings are level if they differ by less.
 pub(super) const HELPS: f64 = 0.99;
-/// Bases and settings in one round that are looked at closely.
+/// Rounds, where there is time, and bases and settings in one of them that are looked at closely.
+const ROUNDS: usize = 6;
 pub(super) const CLOSER: usize = 3;
 /// Bases that are tried with products in the first round.
 const QUADRATIC: usize = 8;
@@ -49,7 +50,7 @@ impl Search<'_> {
     /// Tries settings on all inputs, round by round. With many inputs, bases of many features take long, so the first pass leaves them out.
     /// The rounds after it look closely at the next best bases.
     pub(super) fn rounds(&mut self, bases: &[Setting]) -> Result<(), FitError> {
-        for (most, round) in [(FEW, 1), (LINEAR, 1), (LINEAR, 2), (LINEAR, 3)] {
+        for (most, round) in std::iter::once((FEW, 1)).chain((1..=ROUNDS).map(|round| (LINEAR, round))) {
             self.attempt_all(self.linear(bases, most))?;
             self.attempt_all(self.quadratic(if round == 1 { QUADRATIC } else { usize::MAX }))?;
             if round == 1 {
