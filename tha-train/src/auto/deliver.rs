@@ -3,9 +3,9 @@
 
 use super::blend::{Blend, Member};
 use super::ground::Ground;
-use super::matter;
 use super::setting::Setting;
 use super::trial::Trial;
+use super::{bases, matter};
 use crate::data::Dataset;
 use crate::fit::FitError;
 use crate::model::{Frame, HeadPart, Model};
@@ -204,9 +204,10 @@ pub(super) fn deliver(
     let settled = blend
         .members
         .iter()
-        .map(|member| trials[member.trial].setting.basis.bank(1).map(|bank| bank.history() + 1))
+        .map(|member| bases::warm_up(data, &trials[member.trial].setting.basis))
         .collect::<Result<Vec<_>, _>>()?;
-    let rows = data.scored_rows(settled.into_iter().max().unwrap_or(1));
+    let settled = 1 + settled.into_iter().max().unwrap_or(0);
+    let rows = data.scored_rows(settled);
     let mut union = Union::new(outputs);
     let mut jobs = Vec::new();
     for member in &blend.members {
@@ -285,7 +286,7 @@ pub(super) fn deliver(
         scaling: &ground.scaling,
         residual,
         memory: union.memory(),
-        stage: union.spec(blend.extend),
+        stage: union.spec(blend.extend, settled),
         range: if blend.extend { RangePolicy::Extend } else { RangePolicy::Clamp },
         seed: ground.seed,
         note,

@@ -14,6 +14,7 @@ use super::trial::{RIDGES, WEAK};
 use crate::fit::FitError;
 use crate::solve::mean_and_error;
 use crate::stage::Basis;
+use std::mem;
 
 /// Rank at which settings are compared first.
 const RANK: usize = 4;
@@ -37,12 +38,16 @@ pub(super) const HELPS: f64 = 0.99;
 /// Rounds, where there is time, and bases and settings in one of them that are looked at closely.
 const ROUNDS: usize = 6;
 pub(super) const CLOSER: usize = 3;
+/// Bases that are worse than the best by this factor are far behind.
+const FAR: f64 = 1.25;
 /// Bases that are tried with products in the first round.
 const QUADRATIC: usize = 8;
 /// The heaviest heads that get smaller settings beside them where there is no room, and how many of these each gets. With three and three
 /// in the place of eight: cascaded_tanks 0.262 for 0.250, bosch_engine2 0.252 for 0.238, gas_turbine 0.595 for 0.591 on blocks within 16 KiB.
 const HEAVIEST: usize = 8;
 const SMALLER: usize = 8;
+/// Room for so many of the best setting is enough: smaller ones wait until the other settings were tried.
+const TIGHT: f64 = 3.0;
 /// With half of the inputs a setting may be worse by this factor before a quarter of them is tried.
 const FEWER: f64 = 1.05;
 
@@ -68,12 +73,13 @@ impl Search<'_> {
             if round == 1 {
                 self.try_steps()?;
             }
-            for setting in self.smaller() {
-                self.attempt(setting)?;
+            if self.is_tight() {
+                self.try_smaller()?;
             }
         }
         self.decided()?;
-        self.try_weaker_ridges()
+        self.try_weaker_ridges()?;
+        self.try_smaller()
     }
 
     /// Linear models of all bases, those of long lags also with priors that decay.
@@ -100,7 +106,7 @@ impl Search<'_> {
     /// Averages over more samples than the common history has, as long as they are clearly better. Where they are only level they are
     /// dropped, because they follow the drift of the blocks beside the one that is left out.
     fn try_longer_averages(&mut self) -> Result<(), FitError> {
-        while let Some((_, best)) = self.best(|_| true)
+        while let Some((_, best)) = self.best(|setting| setting.longer().is_some())
             && let Some(next) = best.longer()
             && next.is_small(self.inputs())
             && next.basis.bank(1).is_ok_and(|bank| bank.history() <= longest(self.ground.data))
@@ -198,6 +204,15 @@ impl Search<'_> {
         Ok(())
     }
 
+    /// Whether the best setting by itself takes so much of the budgets that there is no room for several.
+    fn is_tight(&self) -> bool {
+        self.best(|_| true).is_some_and(|(_, best)| TIGHT * self.part(best) > 1.0)
+    }
+
+    fn try_smaller(&mut self) -> Result<(), FitError> {
+        self.smaller().into_iter().try_for_each(|setting| self.attempt(setting))
+    }
+
     /// Smaller settings beside the heaviest heads that exceed the budgets, or an equal share of them, so that there is room for others.
     fn smaller(&self) -> Vec<Setting> {
         let wanted = self.wanted();
@@ -223,8 +238,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// The bases of the best trials, each once. Among those that are level with the best, the ones with the fewest features come first:
-    /// maps and higher degrees of them take a fraction of the time.
+    /// The bases of the best trials, each once, in turns of one of each kind that is not far behind: the best are often nearly the same. Among those that are
+    /// level with the best, the ones with the fewest features come first: maps and higher degrees of them take a fraction of the time.
     fn best_bases(&self, count: usize) -> Vec<Basis> {
         let ranked = self
             .ranked(|setting| setting.degree <= 2 && setting.maps.is_none() && setting.gamma != GAMMAS[1]);
@@ -238,7 +253,11 @@ impl Search<'_> {
         let least = bases.first().map_or(0.0, |(error, _)| *error);
         let level = bases.iter().take_while(|(error, _)| HELPS * error <= least).count();
         bases[..level].sort_by_key(|(_, basis)| basis.features());
-        bases.into_iter().map(|(_, basis)| basis).take(count).collect()
+        let kind = |basis: &Basis| mem::discriminant(basis);
+        let turn = |k: usize| bases[..k].iter().filter(|(_, other)| kind(other) == kind(&bases[k].1)).count();
+        let mut order: Vec<usize> = (0..bases.len()).collect();
+        order.sort_by_key(|&k| (bases[k].0 > FAR * least, turn(k)));
+        order.into_iter().map(|k| bases[k].1).take(count).collect()
     }
 
     /// Whether a setting is better than another by more than a standard error of their difference over the blocks.

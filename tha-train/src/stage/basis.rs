@@ -6,7 +6,7 @@
 //! | `levels:T` | u and its averages s_1, s_2, s_4, ..., s_T with time constants 1, 2, 4, ..., T |
 //! | `differences:T` | u - s_1, s_1 - s_2, ..., s_T/2 - s_T, s_T |
 //! | `kautz:RE,IM,N` | two outputs of each of N resonators in a row with the pole RE + IM i |
-//! | `poles:RE,IM,RE,IM,...` | u, two outputs of each of the resonators with these poles in a row, and an average for each real pole (IM = 0) |
+//! | `poles:RE,IM,RE,IM,...` | u, two outputs of a resonator with each of these poles, and an average for each real pole (IM = 0) |
 //!
 //! All of them are lists of the same two things ([`Bank`]): sections, and features that are sections or differences of two.
 
@@ -37,7 +37,7 @@ pub enum Basis {
         /// Number of resonators.
         count: usize,
     },
-    /// The input, resonators in a row, and averages: the poles of a linear model.
+    /// The input, resonators, and averages: the poles of a linear model.
     Poles(Poles),
 }
 
@@ -69,6 +69,15 @@ impl Poles {
         self.list().iter().filter(|pole| pole.1 != 0.0).count()
     }
 
+    /// The resonator behind which one stands: the last one before it that is nearly the same, so that a double pole gives two different
+    /// responses. All others stand beside each other: together they settle as fast as the slowest of them, in a row as their sum.
+    fn before(&self, k: usize) -> Option<usize> {
+        let (re, im) = self.list()[k];
+        let distance = |&(other_re, other_im): &(f64, f64)| libm::hypot(re - other_re, im - other_im);
+        let near = SAME * (1.0 - libm::hypot(re, im));
+        (0..k.min(self.resonators())).rev().find(|&other| im != 0.0 && distance(&self.list()[other]) < near)
+    }
+
     /// Averages stand beside each other, so that two with the same pole, as a file holds it, are one.
     fn has_equal_averages(&self) -> bool {
         let averages = &self.list()[self.resonators()..];
@@ -77,6 +86,8 @@ impl Poles {
     }
 }
 
+/// Poles are nearly the same within this part of their distance from the unit circle.
+const SAME: f64 = 0.1;
 /// Largest memory, time constant and number of resonators.
 const LARGEST: usize = 1 << 20;
 const RESONATORS: usize = 64;
@@ -163,9 +174,10 @@ impl Basis {
         let section = |k: usize, input: usize| Section {
             source: match self {
                 Self::Kautz { .. } if k > 0 => Source::Section((k - 1) * inputs + input),
-                Self::Poles(poles) if (1..poles.resonators()).contains(&k) => {
-                    Source::Section((k - 1) * inputs + input)
-                }
+                Self::Poles(poles) => match poles.before(k) {
+                    Some(earlier) => Source::Section(earlier * inputs + input),
+                    None => Source::Input(input),
+                },
                 _ => Source::Input(input),
             },
             filter: filters[k],

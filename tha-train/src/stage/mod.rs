@@ -82,7 +82,6 @@ impl Stage {
         scaling: &Scaling,
         basis: &Basis,
     ) -> Result<Arc<Outputs>, StageError> {
-        basis.check_records(data)?;
         Ok(Arc::new(basis.bank(data.inputs.len())?.run_at(data, &scaling.inputs, Some(rows))))
     }
 
@@ -99,7 +98,6 @@ impl Stage {
         if let Some(found) = pieces.filter(|pieces| !(2..=MOST).contains(pieces)) {
             return Err(StageError::Pieces { found, most: MOST });
         }
-        basis.check_records(data)?;
         let bank = basis.bank(data.inputs.len())?;
         let outputs = filters.unwrap_or_else(|| Arc::new(bank.run(data, &scaling.inputs)));
         let column = |feature: &Feature| {

@@ -28,7 +28,7 @@ const WINDOWS: usize = 60_000;
 const FLOOR: f64 = 1e-9;
 /// A pole rings if its imaginary part is larger than this part of its distance from the unit circle; one of a larger modulus does not
 /// fade within a recording; a real one that is smaller is gone with the next sample.
-const RINGS: f64 = 0.2;
+const RINGS: f64 = 0.5;
 const MODULUS: f64 = 0.9995;
 const FADES: f64 = 0.1;
 

@@ -128,8 +128,9 @@ impl Union {
         1 + lags.flatten().map(lag).max().unwrap_or(0)
     }
 
-    /// The stage as a model file holds it: features with a map last.
-    pub(crate) fn spec(&self, extend: bool) -> build::Stage {
+    /// The stage as a model file holds it: features with a map last. It counts as settled when its filters are, or from the sample on
+    /// from which it was fitted.
+    pub(crate) fn spec(&self, extend: bool, fitted_from: usize) -> build::Stage {
         let order = self.order();
         let linear = (0..self.outputs).flat_map(|j| order.iter().map(move |&k| self.features[k].1[j] as f32));
         let mut stage = build::Stage {
@@ -139,6 +140,7 @@ impl Union {
             ..build::Stage::default()
         };
         stage.settle();
+        stage.settled = stage.settled.min(fitted_from);
         stage
     }
 
@@ -221,7 +223,7 @@ mod tests {
             made.push((inputs.clone(), weight, used, stage.deliver(&network, inputs)));
         }
         // The averages of levels:2 are among those of levels:4.
-        assert_eq!(union.spec(true).sections.len(), 3 * 2 + 2 * 2);
+        assert_eq!(union.spec(true, usize::MAX).sections.len(), 3 * 2 + 2 * 2);
         let linear = made.split_off(4);
         let summed: Vec<_> = linear
             .iter()
@@ -249,7 +251,7 @@ mod tests {
             scaling: &scaling,
             residual: &[1.0],
             memory: union.memory(),
-            stage: union.spec(true),
+            stage: union.spec(true, usize::MAX),
             range: RangePolicy::Extend,
             seed: 0,
             note: String::new(),
