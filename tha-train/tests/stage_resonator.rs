@@ -8,7 +8,7 @@ use tha_core::RangePolicy;
 use tha_train::internals::Split;
 use tha_train::solve::{Problem, SolveParams, choose, fit};
 use tha_train::stage::{Scaling, Stage, poles};
-use tha_train::{Basis, Dataset, Metrics, Silent};
+use tha_train::{Basis, Dataset, Metrics, Record, Silent};
 
 /// Of the linear poles.
 const MODULUS: f64 = 0.98;
@@ -67,6 +67,43 @@ fn poles_of_linear_resonators_are_found() {
     assert!((poles[0].re - expected.0).hypot(poles[0].im - expected.1) < 5e-3, "{poles:?}");
     assert!((poles[1].norm() - other).abs() < 5e-3 && (poles[1].arg() - 1.2).abs() < 5e-3, "{poles:?}");
     assert!(found(&resonator(300, 0.0, 1), 2).is_empty(), "too short to tell");
+}
+
+#[test]
+fn resonances_that_ring_far_longer_than_any_window_are_found() {
+    // Two modes with time constants of 1 000 and 400 samples, two inputs through a low-pass filter, 2 % noise, in three records.
+    let modes = [(0.999_f64, 0.09_f64), (0.9975, 0.4)];
+    let mut random = ChaCha8Rng::seed_from_u64(3);
+    let (mut u, mut y) = (vec![Vec::new(); 2], Vec::new());
+    let mut starts = Vec::new();
+    for record in 0..3 {
+        starts.push(y.len());
+        let mut slow = [0.0; 2];
+        let mut states = [(0.0, 0.0); 2];
+        for _ in 0..3000 + 100 * record {
+            for (u, slow) in u.iter_mut().zip(&mut slow) {
+                *slow += 0.5 * (random.random_range(-1.0..1.0) - *slow);
+                u.push(*slow);
+            }
+            for ((last, before), (modulus, angle)) in states.iter_mut().zip(modes) {
+                let fed = 2.0 * modulus * angle.cos() * *last - modulus * modulus * *before;
+                (*last, *before) = (fed + slow[0] - 0.3 * slow[1], *last);
+            }
+            y.push(states[0].0 * 0.3 + states[1].0 + random.random_range(-1.0..1.0));
+        }
+    }
+    let mut data = Dataset::new("modes", u, vec![y]);
+    data.records = starts
+        .iter()
+        .zip(starts[1..].iter().chain([&data.len()]))
+        .map(|(&start, &end)| Record { rows: start..end, ..data.records[0].clone() })
+        .collect();
+    let poles = found(&data, 4);
+    assert_eq!(poles.len(), 2, "{poles:?}");
+    for (pole, (modulus, angle)) in poles.iter().zip(modes) {
+        let distance = (pole.re - modulus * angle.cos()).hypot(pole.im - modulus * angle.sin());
+        assert!(distance < 0.2 * (1.0 - modulus), "{pole} for {modulus} at {angle}");
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::stage::{Basis, Poles, StageError, poles};
 const HISTORY: usize = 100;
 const PART: f64 = 0.02;
 /// States of the linear models whose poles are tried, and the inputs up to which they are.
-const ORDERS: [usize; 6] = [2, 4, 6, 8, 12, 16];
+const ORDERS: [usize; 4] = [2, 4, 8, 16];
 const POLES: usize = 8;
 /// History of a resonator is counted until its start has faded to a thousandth. It may be an eighth of a record; that of a sharp resonance,
 /// whose imaginary part is so many times its distance from the unit circle, two records, of which rows count from an eighth on all the

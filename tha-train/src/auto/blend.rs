@@ -67,6 +67,17 @@ pub(super) enum Way {
     Linear,
 }
 
+/// How heads come to be as few as there is room for.
+#[derive(Clone, Copy, PartialEq)]
+enum Fewer {
+    /// Those of the least weight go.
+    Least,
+    /// Those of the least weight for their size go.
+    LeastForSize,
+    /// Heads are added for as long as there is room.
+    Add,
+}
+
 /// Decides everything on the given blocks alone. `room` says which part of the budgets a blend takes.
 ///
 /// Where heads must go because there is no room for all of them, a blend of smaller settings may be better than what is left of
@@ -80,9 +91,8 @@ pub(super) fn blend(
 ) -> Option<Blend> {
     let mut found: Vec<(f64, Blend)> = Vec::new();
     'parts: for part in PARTS {
-        for by_size in [false, true] {
-            let Some((score, made, whole)) = within(ground, trials, blocks, way, room, (part, by_size))
-            else {
+        for fewer in [Fewer::Least, Fewer::LeastForSize, Fewer::Add] {
+            let Some((score, made, whole)) = within(ground, trials, blocks, way, room, (part, fewer)) else {
                 break 'parts;
             };
             found.push((score, made));
@@ -107,7 +117,7 @@ fn within(
     blocks: &[usize],
     way: Way,
     room: &dyn Fn(&Blend) -> f64,
-    (part, by_size): (f64, bool),
+    (part, fewer): (f64, Fewer),
 ) -> Option<(f64, Blend, bool)> {
     let usable = |k: &usize| match way {
         Way::Linear => trials[*k].setting.is_plain(),
@@ -141,9 +151,23 @@ fn within(
     let ridges: Vec<Vec<usize>> =
         pool.iter().map(|&k| trials[k].best_ridges(ground, extend, blocks)).collect();
     let judge = Judge::new(ground, trials, &pool, &ridges, extend, blocks);
-    let mut taken = judge.together(candidates, SETTINGS);
+    let mut taken = if fewer == Fewer::Add {
+        let one = |at: usize| {
+            let weights = vec![1.0; ridges[at].len()];
+            Member { trial: pool[at], ridges: ridges[at].clone(), weights }
+        };
+        let fits = |taken: &[usize], k: usize| {
+            let members = taken.iter().chain([&k]).map(|&at| one(at)).collect();
+            room(&Blend { extend, members }) <= 1.0
+        };
+        judge.together(pool.len(), SETTINGS, &fits)
+    } else {
+        judge.together(candidates, SETTINGS, &|_, _| true)
+    };
     let settings = taken.len();
-    taken.extend(candidates..pool.len());
+    if fewer != Fewer::Add {
+        taken.extend(candidates..pool.len());
+    }
     let judge = judge.of(&taken);
     let pool: Vec<usize> = taken.iter().map(|&at| pool[at]).collect();
     let ridges: Vec<Vec<usize>> = taken.iter().map(|&at| ridges[at].clone()).collect();
@@ -184,7 +208,7 @@ fn within(
         let made = Blend { extend, members };
         let whole = room(&made);
         if whole <= 1.0 {
-            return Some((judge.nested(&kept, &ways).0, made, kept.len() == count));
+            return Some((judge.nested(&kept, &ways).0, made, kept.len() == count && fewer != Fewer::Add));
         }
         if kept.len() <= 1 {
             return Some((best.0, alone(best.1, extend), false));
@@ -195,7 +219,8 @@ fn within(
             // The room that its going makes: heads share features, and those of degree one stand in the file as their sum.
             let others = made.members.iter().filter(|member| member.trial != pool[kept[at]]).cloned();
             let without = || room(&Blend { extend, members: others.collect() });
-            let freed = if by_size { (whole - without()).max(f64::MIN_POSITIVE) } else { 1.0 };
+            let freed =
+                if fewer == Fewer::LeastForSize { (whole - without()).max(f64::MIN_POSITIVE) } else { 1.0 };
             order.push((sum / freed, sum, at));
         }
         order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));

@@ -74,56 +74,21 @@ impl<'a> Judge<'a> {
         Self { ground, parts: parts.into_iter().map(products).collect() }
     }
 
-    /// Which of the first so many heads are best together, at most `most` of them: the first, then always the one that lowers the error
-    /// most where it gets the weight that is best beside what was taken before. Settings that are the best by themselves are often nearly
-    /// the same setting; what differs from them adds more.
-    pub(super) fn together(&self, candidates: usize, most: usize) -> Vec<usize> {
+    /// Which of the first so many heads are best together, at most `most` of them; `fits` says whether there is room for one more.
+    pub(super) fn together(
+        &self,
+        candidates: usize,
+        most: usize,
+        fits: &dyn Fn(&[usize], usize) -> bool,
+    ) -> Vec<usize> {
         let heads: Vec<usize> = (0..candidates).collect();
-        let sum = |j: usize| {
+        let errors = |(j, spread): (usize, &f64)| {
             let mut sum = Products::new(candidates);
             self.parts.iter().for_each(|(_, products)| sum.add_products(&products[j].select(&heads)));
-            sum
+            let of = |a: usize, b: usize| sum.gram[(a, b)] - sum.truth[a] - sum.truth[b] + sum.square;
+            DMatrix::from_fn(candidates, candidates, |a, b| of(a, b) / (spread * spread))
         };
-        // For each output: inner products of the errors, and of what the heads taken so far leave, together.
-        let mut outputs: Vec<(DMatrix<f64>, DVector<f64>)> = Vec::new();
-        for products in (0..self.ground.y.ncols()).map(sum) {
-            let of = |a: usize, b: usize| {
-                products.gram[(a, b)] - products.truth[a] - products.truth[b] + products.square
-            };
-            let errors = DMatrix::from_fn(candidates, candidates, of);
-            let left = errors.column(0).into_owned();
-            outputs.push((errors, left));
-        }
-        let mut squares: Vec<f64> = outputs.iter().map(|(errors, _)| errors[(0, 0)]).collect();
-        let mut taken = vec![0];
-        while taken.len() < most {
-            // The best weight of a head in one output, and the square that is left with it.
-            let beside = |k: usize, j: usize| {
-                let ((errors, left), square) = (&outputs[j], squares[j]);
-                let distance = square - 2.0 * left[k] + errors[(k, k)];
-                let weight =
-                    if distance > 0.0 { ((square - left[k]) / distance).clamp(0.0, 1.0) } else { 0.0 };
-                let rest = square - 2.0 * weight * (square - left[k]) + weight * weight * distance;
-                (weight, rest.max(0.0))
-            };
-            let gain = |k: usize| -> f64 {
-                let of_output =
-                    |j: usize| (squares[j].max(0.0).sqrt() - beside(k, j).1.sqrt()) / self.ground.spread[j];
-                (0..outputs.len()).map(of_output).sum()
-            };
-            let others = (0..candidates).filter(|k| !taken.contains(k)).map(|k| (gain(k), k));
-            let Some((gain, best)) = others.max_by(|a, b| a.0.total_cmp(&b.0)) else { break };
-            if gain <= 0.0 {
-                break;
-            }
-            let next: Vec<(f64, f64)> = (0..outputs.len()).map(|j| beside(best, j)).collect();
-            for (((errors, left), square), (weight, rest)) in outputs.iter_mut().zip(&mut squares).zip(next) {
-                *left = &*left * (1.0 - weight) + errors.column(best) * weight;
-                *square = rest;
-            }
-            taken.push(best);
-        }
-        taken
+        together(&self.ground.spread.iter().enumerate().map(errors).collect::<Vec<_>>(), most, fits)
     }
 
     /// The same of some heads, in their order.
@@ -195,5 +160,76 @@ impl<'a> Judge<'a> {
             rows += count;
         }
         (relative(&squares, rows), by_part)
+    }
+}
+
+/// The heads that are best together, from the inner products of their errors in each output: the first, then always the one that lowers the
+/// error most where it gets the weight that is best beside what was taken before. Settings that are the best by themselves are often nearly
+/// the same setting; what differs from them adds more.
+fn together(errors: &[DMatrix<f64>], most: usize, fits: &dyn Fn(&[usize], usize) -> bool) -> Vec<usize> {
+    let heads = errors.first().map_or(0, DMatrix::ncols);
+    // For each output, of what the heads taken so far leave together: its products with the errors, and its square.
+    let mut left: Vec<(DVector<f64>, f64)> =
+        errors.iter().map(|errors| (errors.column(0).into_owned(), errors[(0, 0)])).collect();
+    let mut taken = vec![0];
+    while taken.len() < most.min(heads) {
+        // The best weight of a head in one output, and the square that is left with it.
+        let beside = |k: usize, j: usize| {
+            let (products, square) = &left[j];
+            let distance = square - 2.0 * products[k] + errors[j][(k, k)];
+            let weight =
+                if distance > 0.0 { ((square - products[k]) / distance).clamp(0.0, 1.0) } else { 0.0 };
+            let rest = square - 2.0 * weight * (square - products[k]) + weight * weight * distance;
+            (weight, rest.max(0.0))
+        };
+        let gain = |k: usize| -> f64 {
+            left.iter()
+                .enumerate()
+                .map(|(j, (_, square))| square.max(0.0).sqrt() - beside(k, j).1.sqrt())
+                .sum()
+        };
+        let others = (0..heads).filter(|k| !taken.contains(k)).map(|k| (gain(k), k));
+        let mut others: Vec<(f64, usize)> = others.filter(|(gain, _)| *gain > 0.0).collect();
+        others.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let Some((_, best)) = others.into_iter().find(|(_, k)| fits(&taken, *k)) else { break };
+        let next: Vec<(f64, f64)> = (0..left.len()).map(|j| beside(best, j)).collect();
+        for (((products, square), errors), (weight, rest)) in left.iter_mut().zip(errors).zip(next) {
+            *products = &*products * (1.0 - weight) + errors.column(best) * weight;
+            *square = rest;
+        }
+        taken.push(best);
+    }
+    taken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Inner products of errors.
+    fn products(errors: &[[f64; 4]]) -> DMatrix<f64> {
+        DMatrix::from_fn(errors.len(), errors.len(), |a, b| {
+            errors[a].iter().zip(&errors[b]).map(|(a, b)| a * b).sum()
+        })
+    }
+
+    #[test]
+    fn what_differs_from_the_best_is_taken_before_what_resembles_it() {
+        let best = [1.0, 1.0, 0.0, 0.0];
+        let like_it = [1.0, 1.05, 0.0, 0.0];
+        let opposite = [-1.2, -1.2, 0.1, 0.0];
+        let aside = [0.0, 0.0, 2.0, 0.0];
+        let of_one = products(&[best, like_it, aside, opposite]);
+        // The opposite one cancels all but a hundredth; nothing is left for the one that resembles the best.
+        let all = |_: &[usize], _: usize| true;
+        assert_eq!(together(std::slice::from_ref(&of_one), 2, &all), [0, 3]);
+        assert_eq!(together(std::slice::from_ref(&of_one), 1, &all), [0]);
+        // Where there is no room for it, the next best.
+        let small = |taken: &[usize], k: usize| k != 3 || taken.len() > 1;
+        assert_eq!(together(std::slice::from_ref(&of_one), 3, &small), [0, 2, 3]);
+        // In another output, where the best one is perfect, none can help.
+        let perfect = products(&[[0.0; 4], best, best, best]);
+        assert_eq!(together(&[of_one, perfect.clone()], 2, &all), [0, 3]);
+        assert_eq!(together(&[perfect], 4, &all), [0]);
     }
 }
