@@ -49,6 +49,19 @@ pub(super) fn warm_up(data: &Dataset, basis: &Basis) -> Result<usize, StageError
     })
 }
 
+/// Whether resonators fade within as much of a record as may be, each by itself.
+pub(super) fn fades(data: &Dataset, basis: &Basis) -> bool {
+    let most = |&(re, im): &(f64, f64)| {
+        if im > SHARP * (1.0 - libm::hypot(re, im)) { RINGING * median(data) } else { median(data) / SPARED }
+    };
+    let most = match basis {
+        Basis::Kautz { re, im, .. } => most(&(*re, *im)),
+        Basis::Poles(poles) => poles.list().iter().map(most).max().unwrap_or(0),
+        _ => return true,
+    };
+    basis.bank(1).is_ok_and(|bank| bank.history() <= most)
+}
+
 /// The bases that fit so much history.
 pub(super) fn bases(data: &Dataset, history: usize) -> Vec<Setting> {
     let p = data.inputs.len();
@@ -57,19 +70,16 @@ pub(super) fn bases(data: &Dataset, history: usize) -> Vec<Setting> {
     let averages = (1..=10).map(|k| 1 << k).flat_map(|t| [Basis::Levels(t), Basis::Differences(t)]);
     // Six digits are enough for what rings for thousands of samples, and can be typed.
     let round = |v: f64| (v * 1e6).round() / 1e6;
-    let most = |&(re, im): &(f64, f64)| {
-        if im > SHARP * (1.0 - libm::hypot(re, im)) { RINGING * median(data) } else { median(data) / SPARED }
-    };
     let mut resonators: Vec<Basis> = Vec::new();
     let orders = if p <= POLES && history > 0 { &ORDERS[..] } else { &[] };
     for found in poles(data, orders).unwrap_or_default() {
         let found: Vec<(f64, f64)> = found.iter().map(|pole| (round(pole.re), round(pole.im))).collect();
         if let Some(&(re, im)) = found.iter().find(|pole| pole.1 > 0.0) {
             let kautz = [2, 4].map(|count| Basis::Kautz { re, im, count });
-            resonators.extend(kautz.into_iter().filter(|basis| fits(basis, most(&(re, im)))));
+            resonators.extend(kautz.into_iter().filter(|basis| fades(data, basis)));
         }
         // Those of noise often hardly fade.
-        let fading = |pole: &(f64, f64)| fits(&Basis::Poles(Poles::new(&[*pole])), most(pole));
+        let fading = |pole: &(f64, f64)| fades(data, &Basis::Poles(Poles::new(&[*pole])));
         let mut found: Vec<(f64, f64)> = found.into_iter().filter(fading).collect();
         // Sorted by their modulus: equal real poles are neighbours; of equal resonators one stands behind the other.
         found.dedup_by(|a, b| a.1 == 0.0 && a == b);

@@ -12,8 +12,8 @@ use tha_core::RangePolicy;
 
 /// Bases of which the outputs of the filters are kept: a few megabytes each.
 const FILTERS: usize = 12;
-/// Rows below which there are twice as many blocks.
-const SHORT: usize = 3000;
+/// Rows below which a recording is short: there are twice as many blocks then.
+pub(super) const SHORT: usize = 3000;
 
 /// The rows on which settings are compared.
 pub(super) struct Ground<'a> {

@@ -15,6 +15,7 @@ pub(super) const MANY: usize = 5;
 /// How far steps from the best setting go.
 const DEGREE: usize = 5;
 const RANK: usize = 16;
+const RESONATORS: usize = 8;
 const GAMMAS: [f64; 6] = [0.03, 0.1, 0.3, 1.0, 3.0, 10.0];
 
 /// Filters, maps, network and inputs of a head. Its ridge is found on the way.
@@ -128,11 +129,16 @@ impl Setting {
         own + self.keep.map_or(0.0, |_| self.with_all().work(inputs, outputs))
     }
 
-    /// One step in every direction: degree, rank, weight of products, maps, one network for each output or for all, all inputs.
+    /// One step in every direction: resonators, degree, rank, weight of products, maps, one network for each output or for all, all inputs.
     pub(super) fn neighbours(&self, inputs: usize, outputs: usize) -> Vec<Self> {
         let here = || Self { decay: None, ..self.clone() };
         let maps = if self.maps.is_some() { None } else { Some(PIECES) };
         let mut next = vec![Self { maps, ..here() }];
+        if let Basis::Kautz { re, im, count } = self.basis
+            && count < RESONATORS
+        {
+            next.push(Self { basis: Basis::Kautz { re, im, count: 2 * count }, ..here() });
+        }
         if self.keep.is_some() {
             next.push(Self { keep: None, ..here() });
         }
