@@ -189,13 +189,13 @@ fn budgets_are_kept_or_refused() {
 
 #[test]
 fn a_wish_to_stop_delivers_the_best_so_far() {
-    struct Impatient(std::sync::atomic::AtomicUsize);
+    struct Impatient(AtomicUsize);
     impl Progress for Impatient {
         fn report(&self, _: &Event<'_>) {
-            self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            self.0.fetch_add(1, Ordering::Relaxed);
         }
         fn stop(&self) -> bool {
-            self.0.load(std::sync::atomic::Ordering::Relaxed) >= 5
+            self.0.load(Ordering::Relaxed) >= 5
         }
     }
     let made = few().fit(&plant(400, 2, 0.1, 7), &Impatient(0.into())).unwrap();
