@@ -12,8 +12,9 @@ use super::trial::Trial;
 use crate::solve;
 pub(super) use crate::solve::mean_and_error;
 
-/// Settings on all inputs that take part, of so many that are the best by themselves. Under drift many settings are better than few, at the same error on blocks: 4, 8 and 16 gave 0.91, 0.83
-/// and 0.76 on the last months of a house, 0.611, 0.610 and 0.600 on gas_turbine, 0.60, 0.60 and 0.61 on robot_kr300.
+/// Settings on all inputs that take part, of so many that are the best by themselves. Under drift many settings are better than few, at the
+/// same error on blocks: 4, 8 and 16 of the best gave 0.91, 0.83 and 0.76 on the last months of a house, 0.611, 0.610 and 0.600 on
+/// gas_turbine, 0.60, 0.60 and 0.61 on robot_kr300.
 const SETTINGS: usize = 16;
 const CANDIDATES: usize = 80;
 /// One head alone must be better than the best average by this factor.

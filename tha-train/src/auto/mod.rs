@@ -99,7 +99,7 @@ impl AutoParams {
         let ground = self.ground(data)?;
         let wanted = self.clone().budget_flash((self.budget_flash as f64 / self.share()) as usize);
         let search = wanted.searched(&ground, start, checkpoint, false, progress)?;
-        if let Some(found) = self.polynomial(&ground, &search).filter(|_| !progress.stop()) {
+        if let Some(found) = wanted.polynomial(&ground, &search).filter(|_| !progress.stop()) {
             return self.plain(data, &ground, search, &found, &Silent);
         }
         let recipe = self.recipe(&search);

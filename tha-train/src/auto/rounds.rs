@@ -248,8 +248,9 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// The bases of the best trials, each once, in turns of one of each kind that is not far behind: the best are often nearly the same. Among those that are
-    /// level with the best, the ones with the fewest features come first: maps and higher degrees of them take a fraction of the time.
+    /// The bases of the best trials, each once, in turns of one of each kind that is not far behind: the best are often nearly the same.
+    /// Among those that are level with the best, the ones with the fewest features come first: maps and higher degrees of them take a
+    /// fraction of the time.
     fn best_bases(&self, count: usize) -> Vec<Basis> {
         let ranked = self
             .ranked(|setting| setting.degree <= 2 && setting.maps.is_none() && setting.gamma != GAMMAS[1]);
