@@ -5,7 +5,7 @@ use super::ground::Ground;
 use super::search::Search;
 use super::setting::Setting;
 use crate::fit::FitParams;
-use crate::progress::Progress;
+use crate::progress::{Progress, Until};
 use crate::solve::{self, Problem, SolveParams};
 use crate::stage::Scaling;
 
@@ -84,6 +84,9 @@ pub(super) fn polynomial(search: &Search<'_>, progress: &dyn Progress) -> Option
     let good =
         |found: &Polynomial| found.error < CLEARLY * least || (found.exact && found.error < LEVEL * least);
     let mut best = best.filter(good)?;
+    // With the truth at hand nothing else will be tried: all the time that is left is for its memory.
+    let whole = Until(search.progress, search.effort.end);
+    let progress = if best.leaves_nothing() { &whole } else { progress };
     while best.memory > 1 {
         match score(ground, best.memory - 1, best.degree, progress) {
             Some(shorter) if shorter.error <= LEVEL * best.error => best = shorter,

@@ -62,7 +62,7 @@ pub(super) struct Search<'a> {
     /// depend on its result.
     lists: bool,
     pub(super) listed: Vec<Wanted>,
-    progress: &'a dyn Progress,
+    pub(super) progress: &'a dyn Progress,
     /// Settings that could not be fitted, and why.
     pub(super) failures: Vec<(Setting, String)>,
     /// How many settings have come up, and the numbers of those for which there was not enough time.
