@@ -17,9 +17,14 @@ const BESIDE: f64 = 1.1;
 const CLEARLY: f64 = 0.9;
 /// One that fits all but exactly and leaves less than this is the truth, and noise: nothing else needs to be tried.
 const NOTHING: f64 = 0.05;
-/// A shorter memory is taken if it is not worse by more than this factor.
+/// A shorter memory is taken if it is not worse by more than this factor, or leaves less than this.
 const LEVEL: f64 = 1.02;
-const MOST_DEGREE: usize = 4;
+const EQUAL: f64 = 1e-4;
+/// Degrees that are tried in any case, one above that of the best setting at most; and how far the degree goes on rising for as long as the error
+/// falls to this part of what it was.
+const USUAL: usize = 4;
+const HIGHEST: usize = 10;
+const FALLS: f64 = 0.7;
 /// Columns of x up to which polynomials are looked for.
 pub(super) const COLUMNS: usize = 60;
 
@@ -70,12 +75,17 @@ pub(super) fn polynomial(search: &Search<'_>, progress: &dyn Progress) -> Option
         bytes <= flash && sums * columns <= macs
     };
     let mut best: Option<Polynomial> = None;
-    for degree in 2..=MOST_DEGREE.min(setting.degree + 1) {
+    let mut falls = true;
+    for degree in 2..=HIGHEST {
+        if degree > USUAL.min(setting.degree + 1) && !falls {
+            break;
+        }
         if !fits(degree) {
             continue;
         }
         // What was found of lower degrees stands where there is no time for higher ones.
         let Some(found) = score(ground, memory, degree, progress) else { break };
+        falls = best.as_ref().is_none_or(|best| found.error < FALLS * best.error);
         if best.as_ref().is_none_or(|best| found.error < CLEARLY * best.error) {
             best = Some(found);
         }
@@ -89,7 +99,7 @@ pub(super) fn polynomial(search: &Search<'_>, progress: &dyn Progress) -> Option
     let progress = if best.leaves_nothing() { &whole } else { progress };
     while best.memory > 1 {
         match score(ground, best.memory - 1, best.degree, progress) {
-            Some(shorter) if shorter.error <= LEVEL * best.error => best = shorter,
+            Some(shorter) if shorter.error <= LEVEL * best.error.max(EQUAL) => best = shorter,
             _ => break,
         }
     }

@@ -356,13 +356,16 @@ mod tests {
         assert_eq!(sources, [Source::Input(0), Source::Input(1), Source::Section(0), Source::Section(1)]);
         let outputs: Vec<_> = [(1, 0), (1, 1), (3, 0), (3, 1)].map(|(s, k)| (section(s, k), None)).into();
         assert_eq!(of_second(&kautz), outputs);
-        // An average stands beside the row of resonators.
-        let poles = bank("poles:0.9,0,0.5,0.5,0.5,0.6");
-        let sources: Vec<_> = poles.sections.iter().map(|section| section.source).collect();
-        assert_eq!(
-            sources[2..],
-            [Source::Section(0), Source::Section(1), Source::Input(0), Source::Input(1)]
-        );
+        // Resonators and averages stand beside each other, a resonator behind one that is nearly the same.
+        let sources = |basis: &str| {
+            bank(basis).sections.iter().map(|section| section.source).skip(2).collect::<Vec<_>>()
+        };
+        let inputs = [Source::Input(0), Source::Input(1)];
+        let poles = "poles:0.9,0,0.5,0.5,0.5,0.6";
+        assert_eq!(sources(poles), [inputs, inputs].concat());
+        let first = [Source::Section(0), Source::Section(1)];
+        assert_eq!(sources("poles:0.9,0,0.5,0.5,0.5,0.51"), [first, inputs].concat());
+        let poles = bank(poles);
         let mut expected = vec![(now, None)];
         expected.extend(outputs);
         expected.push((section(5, 0), None));
