@@ -87,12 +87,12 @@ fn the_commands_deliver_the_front_and_threads_do_not_change_a_byte() {
 #[test]
 fn a_polynomial_of_lags_is_found_and_a_plain_fit_delivers_it() {
     let bench = volterra();
-    let report = bench.json("tune data/train.csv --trials 60 --out found -q");
+    let report = bench.json("tune data/train.csv --trials 90 --out found -q");
     let command = recommended(&report)["fit"].as_str().unwrap();
     assert!(command.ends_with("--memory 3 --degree 2"), "{command}");
     let fit = in_a_shell(&bench, command);
     assert_eq!(fit["flash_bytes"], recommended(&report)["flash_bytes"]);
-    let said = bench.refusal("tune data/train.csv --trials 60 --out found --budget-flash 100 -q");
+    let said = bench.refusal("tune data/train.csv --trials 90 --out found --budget-flash 100 -q");
     assert!(said.contains("--budget-flash: 100 is out of range"), "{said}");
 }
 
