@@ -90,12 +90,16 @@ pub(super) fn blend(
     way: Way,
     room: &dyn Fn(&Blend) -> f64,
 ) -> Option<Blend> {
+    if way != Way::Best {
+        let (ranked, extend) = ranked(ground, trials, blocks, way, room, PARTS[0]);
+        let simplest = simplest(ground, trials, &ranked, extend, blocks)?;
+        return Some(alone(ground, trials, blocks, simplest, extend));
+    }
     let mut found: Vec<(f64, Blend)> = Vec::new();
     'parts: for part in PARTS {
+        let Some(pool) = Pool::new(ground, trials, blocks, room, part) else { break };
         for fewer in [Fewer::Least, Fewer::LeastForSize, Fewer::Add] {
-            let Some((score, made, whole)) = within(ground, trials, blocks, way, room, (part, fewer)) else {
-                break 'parts;
-            };
+            let Some((score, made, whole)) = pool.blend(room, fewer) else { break 'parts };
             found.push((score, made));
             if whole {
                 break 'parts;
@@ -110,124 +114,162 @@ pub(super) fn blend(
     best.map(|(_, made)| made)
 }
 
-/// The blend of settings of which each takes a part of the budgets at most, its error on the blocks, and whether nothing had to go. What goes
-/// are the heads with the least weight, or with the least weight for their size.
-fn within(
+/// One trial by itself, with the ridges that are best on the blocks.
+fn alone(ground: &Ground<'_>, trials: &[Trial], blocks: &[usize], k: usize, extend: bool) -> Blend {
+    Blend::alone(k, trials[k].best_ridges(ground, extend, blocks), extend)
+}
+
+/// The settings on all inputs that take a part of the budgets at most, with their errors, the best first; and whether the linear part goes on
+/// outside of the range.
+fn ranked(
     ground: &Ground<'_>,
     trials: &[Trial],
     blocks: &[usize],
     way: Way,
     room: &dyn Fn(&Blend) -> f64,
-    (part, fewer): (f64, Fewer),
-) -> Option<(f64, Blend, bool)> {
+    part: f64,
+) -> (Vec<(f64, usize)>, bool) {
     let usable = |k: &usize| match way {
         Way::Linear => trials[*k].setting.is_plain(),
-        _ => true,
-    };
-    let whole = |k: &usize| trials[*k].setting.inputs.is_none();
-    let alone = |k: usize, extend: bool| {
-        let ridges = trials[k].best_ridges(ground, extend, blocks);
-        Blend::alone(k, ridges, extend)
-    };
-    let fitting = |extend: bool| {
-        (0..trials.len()).filter(usable).filter(whole).filter(move |&k| room(&alone(k, extend)) <= part)
+        _ => trials[*k].setting.inputs.is_none(),
     };
     let ranked = |extend: bool| {
-        let error = |k: usize| trials[k].error(ground, extend, blocks);
-        let mut ranked: Vec<(f64, usize)> = fitting(extend).map(|k| (error(k), k)).collect();
+        let fitting = (0..trials.len())
+            .filter(usable)
+            .filter(|&k| room(&alone(ground, trials, blocks, k, extend)) <= part);
+        let mut ranked: Vec<(f64, usize)> =
+            fitting.map(|k| (trials[k].error(ground, extend, blocks), k)).collect();
         ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
         ranked
     };
     let (clamped, extended) = (ranked(false), ranked(true));
     let extend = goes_on(&clamped, &extended);
-    let ranked = if extend { extended } else { clamped };
-    let best = *ranked.first()?;
-    if way != Way::Best {
-        return Some((best.0, alone(simplest(ground, trials, &ranked, extend, blocks), extend), true));
+    (if extend { extended } else { clamped }, extend)
+}
+
+/// The heads that may take part, where each setting takes a part of the budgets at most.
+struct Pool<'a> {
+    ground: &'a Ground<'a>,
+    extend: bool,
+    /// The best setting by itself, and its error.
+    best: (f64, Blend),
+    /// The numbers of the trials: settings on all inputs from the best on, so many of them, then heads on subsets.
+    trials: Vec<usize>,
+    settings: usize,
+    /// Of each, the best ridge of every output.
+    ridges: Vec<Vec<usize>>,
+    judge: Judge<'a>,
+}
+
+impl<'a> Pool<'a> {
+    fn new(
+        ground: &'a Ground<'a>,
+        trials: &[Trial],
+        blocks: &[usize],
+        room: &dyn Fn(&Blend) -> f64,
+        part: f64,
+    ) -> Option<Self> {
+        let (ranked, extend) = ranked(ground, trials, blocks, Way::Best, room, part);
+        let &(error, first) = ranked.first()?;
+        let best = (error, alone(ground, trials, blocks, first, extend));
+        let mut pool: Vec<usize> = ranked.iter().take(CANDIDATES).map(|&(_, k)| k).collect();
+        let settings = pool.len();
+        pool.extend((0..trials.len()).filter(|&k| trials[k].setting.inputs.is_some()));
+        let ridges: Vec<Vec<usize>> =
+            pool.iter().map(|&k| trials[k].best_ridges(ground, extend, blocks)).collect();
+        let judge = Judge::new(ground, trials, &pool, &ridges, extend, blocks);
+        Some(Self { ground, extend, best, trials: pool, settings, ridges, judge })
     }
-    // The settings that are best together, then the heads on subsets.
-    let mut pool: Vec<usize> = ranked.iter().take(CANDIDATES).map(|&(_, k)| k).collect();
-    let candidates = pool.len();
-    pool.extend((0..trials.len()).filter(|k| !whole(k)));
-    let ridges: Vec<Vec<usize>> =
-        pool.iter().map(|&k| trials[k].best_ridges(ground, extend, blocks)).collect();
-    let judge = Judge::new(ground, trials, &pool, &ridges, extend, blocks);
-    let mut taken = if fewer == Fewer::Add {
-        let one = |at: usize| {
-            let weights = vec![1.0; ridges[at].len()];
-            Member { trial: pool[at], ridges: ridges[at].clone(), weights }
+
+    /// The blend, its error on the blocks, and whether nothing had to go.
+    fn blend(&self, room: &dyn Fn(&Blend) -> f64, fewer: Fewer) -> Option<(f64, Blend, bool)> {
+        let Self { ground, extend, settings: candidates, .. } = *self;
+        let Self { best, trials: pool, ridges, judge, .. } = self;
+        let mut taken = if fewer == Fewer::Add {
+            let one = |at: usize| {
+                let weights = vec![1.0; ridges[at].len()];
+                Member { trial: pool[at], ridges: ridges[at].clone(), weights }
+            };
+            let fits = |taken: &[usize], k: usize| {
+                let members = taken.iter().chain([&k]).map(|&at| one(at)).collect();
+                room(&Blend { extend, members }) <= 1.0
+            };
+            judge.together(pool.len(), SETTINGS, &fits)
+        } else {
+            // The settings that are best together, then the heads on subsets.
+            judge.together(candidates, SETTINGS, &|_, _| true)
         };
-        let fits = |taken: &[usize], k: usize| {
-            let members = taken.iter().chain([&k]).map(|&at| one(at)).collect();
-            room(&Blend { extend, members }) <= 1.0
-        };
-        judge.together(pool.len(), SETTINGS, &fits)
-    } else {
-        judge.together(candidates, SETTINGS, &|_, _| true)
-    };
-    let settings = taken.len();
-    if fewer != Fewer::Add {
-        taken.extend(candidates..pool.len());
-    }
-    let judge = judge.of(&taken);
-    let pool: Vec<usize> = taken.iter().map(|&at| pool[at]).collect();
-    let ridges: Vec<Vec<usize>> = taken.iter().map(|&at| ridges[at].clone()).collect();
-    let counts = std::iter::once(settings).chain((pool.len() > settings).then_some(pool.len()));
-    let kinds = [Kind::Equal, Kind::Shared, Kind::Own];
-    let mut ways: Vec<Weighing> =
-        counts.flat_map(|heads| kinds.map(|kind| Weighing { heads, kind })).collect();
-    if let Some(Part::Ways(only)) = ground.without {
-        ways = vec![ways.swap_remove(only % ways.len())];
-    }
-    let whole_pool: Vec<usize> = (0..pool.len()).collect();
-    let scored: Vec<(f64, Vec<f64>)> =
-        ways.iter().map(|way| judge.nested(&whole_pool[..way.heads], &[*way])).collect();
-    let (least, of_least) = scored.iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
-    if *least > CLEARLY * best.0 && !matches!(ground.without, Some(Part::Ways(_))) {
-        let (_, of_best) = judge.nested(&[0], &[Weighing { heads: 1, kind: Kind::Equal }]);
-        let differences: Vec<f64> = of_least.iter().zip(&of_best).map(|(a, b)| a - b).collect();
-        let (mean, error) = mean_and_error(&differences);
-        if mean > error {
-            return Some((best.0, alone(best.1, extend), true));
+        let settings = taken.len();
+        if fewer != Fewer::Add {
+            taken.extend(candidates..pool.len());
         }
-    }
-    // Which of the ways that are level is the best is chance: their mean is taken.
-    let level = |(_, scored): &(&Weighing, &(f64, Vec<f64>))| scored.0 <= LEVEL * least;
-    let ways: Vec<Weighing> = ways.iter().zip(&scored).filter(level).map(|(way, _)| *way).collect();
-    let count = ways.iter().map(|way| way.heads).max()?;
-    let mut kept = whole_pool[..count].to_vec();
-    // What is too large loses its least heads until it fits.
-    loop {
-        let weights = judge.weights(&kept, &ways, None);
-        let member = |(at, &k): (usize, &usize)| Member {
-            trial: pool[k],
-            ridges: ridges[k].clone(),
-            weights: weights.iter().map(|of_output| of_output[at]).collect(),
-        };
-        let mut members: Vec<Member> = kept.iter().enumerate().map(member).collect();
-        members.retain(|member| member.weights.iter().any(|weight| *weight > 0.0));
-        let made = Blend { extend, members };
-        let whole = room(&made);
-        if whole <= 1.0 {
-            return Some((judge.nested(&kept, &ways).0, made, kept.len() == count && fewer != Fewer::Add));
+        let judge = judge.of(&taken);
+        let pool: Vec<usize> = taken.iter().map(|&at| pool[at]).collect();
+        let ridges: Vec<Vec<usize>> = taken.iter().map(|&at| ridges[at].clone()).collect();
+        let counts = std::iter::once(settings).chain((pool.len() > settings).then_some(pool.len()));
+        let kinds = [Kind::Equal, Kind::Shared, Kind::Own];
+        let mut ways: Vec<Weighing> =
+            counts.flat_map(|heads| kinds.map(|kind| Weighing { heads, kind })).collect();
+        if let Some(Part::Ways(only)) = ground.without {
+            ways = vec![ways.swap_remove(only % ways.len())];
         }
-        if kept.len() <= 1 {
-            return Some((best.0, alone(best.1, extend), false));
+        let whole_pool: Vec<usize> = (0..pool.len()).collect();
+        let scored: Vec<(f64, Vec<f64>)> =
+            ways.iter().map(|way| judge.nested(&whole_pool[..way.heads], &[*way])).collect();
+        let (least, of_least) = scored.iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
+        if *least > CLEARLY * best.0 && !matches!(ground.without, Some(Part::Ways(_))) {
+            let (_, of_best) = judge.nested(&[0], &[Weighing { heads: 1, kind: Kind::Equal }]);
+            let differences: Vec<f64> = of_least.iter().zip(&of_best).map(|(a, b)| a - b).collect();
+            let (mean, error) = mean_and_error(&differences);
+            if mean > error {
+                return Some((best.0, best.1.clone(), true));
+            }
         }
-        let mut order: Vec<(f64, f64, usize)> = Vec::with_capacity(kept.len());
-        for at in 0..kept.len() {
-            let sum = weights.iter().map(|of_output| of_output[at]).sum::<f64>();
-            // The room that its going makes: heads share features, and those of degree one stand in the file as their sum.
-            let others = made.members.iter().filter(|member| member.trial != pool[kept[at]]).cloned();
-            let without = || room(&Blend { extend, members: others.collect() });
-            let freed =
-                if fewer == Fewer::LeastForSize { (whole - without()).max(f64::MIN_POSITIVE) } else { 1.0 };
-            order.push((sum / freed, sum, at));
+        // Which of the ways that are level is the best is chance: their mean is taken.
+        let level = |(_, scored): &(&Weighing, &(f64, Vec<f64>))| scored.0 <= LEVEL * least;
+        let ways: Vec<Weighing> = ways.iter().zip(&scored).filter(level).map(|(way, _)| *way).collect();
+        let count = ways.iter().map(|way| way.heads).max()?;
+        let mut kept = whole_pool[..count].to_vec();
+        // What is too large loses its least heads until it fits.
+        loop {
+            let weights = judge.weights(&kept, &ways, None);
+            let member = |(at, &k): (usize, &usize)| Member {
+                trial: pool[k],
+                ridges: ridges[k].clone(),
+                weights: weights.iter().map(|of_output| of_output[at]).collect(),
+            };
+            let mut members: Vec<Member> = kept.iter().enumerate().map(member).collect();
+            members.retain(|member| member.weights.iter().any(|weight| *weight > 0.0));
+            let made = Blend { extend, members };
+            let whole = room(&made);
+            if whole <= 1.0 {
+                return Some((
+                    judge.nested(&kept, &ways).0,
+                    made,
+                    kept.len() == count && fewer != Fewer::Add,
+                ));
+            }
+            if kept.len() <= 1 {
+                return Some((best.0, best.1.clone(), false));
+            }
+            let mut order: Vec<(f64, f64, usize)> = Vec::with_capacity(kept.len());
+            for at in 0..kept.len() {
+                let sum = weights.iter().map(|of_output| of_output[at]).sum::<f64>();
+                // The room that its going makes: heads share features, and those of degree one stand in the file as their sum.
+                let others = made.members.iter().filter(|member| member.trial != pool[kept[at]]).cloned();
+                let without = || room(&Blend { extend, members: others.collect() });
+                let freed = if fewer == Fewer::LeastForSize {
+                    (whole - without()).max(f64::MIN_POSITIVE)
+                } else {
+                    1.0
+                };
+                order.push((sum / freed, sum, at));
+            }
+            order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+            order.truncate(kept.len().div_ceil(AT_ONCE));
+            let mut at = 0..;
+            kept.retain(|_| at.next().is_some_and(|at| !order.iter().any(|(.., gone)| *gone == at)));
         }
-        order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
-        order.truncate(kept.len().div_ceil(AT_ONCE));
-        let mut at = 0..;
-        kept.retain(|_| at.next().is_some_and(|at| !order.iter().any(|(.., gone)| *gone == at)));
     }
 }
 
@@ -256,11 +298,11 @@ fn simplest(
     ranked: &[(f64, usize)],
     extend: bool,
     blocks: &[usize],
-) -> usize {
+) -> Option<usize> {
     let by_block: Vec<Vec<f64>> =
         ranked.iter().map(|&(_, k)| by_block(ground, trials, k, extend, blocks)).collect();
     let cost = |k: usize| trials[k].setting.cost();
     let scores: Vec<_> =
         ranked.iter().zip(&by_block).map(|(&(error, k), blocks)| (error, &blocks[..], cost(k))).collect();
-    ranked[solve::simplest(&scores).unwrap_or(0)].1
+    ranked.get(solve::simplest(&scores).unwrap_or(0)).map(|(_, k)| *k)
 }

@@ -32,7 +32,7 @@ const RINGS: f64 = 0.5;
 const MODULUS: f64 = 0.9995;
 const FADES: f64 = 0.1;
 
-/// The poles of the linear models of so many states, for each order those of both ways: of each conjugate pair that above the real axis,
+/// The poles of the linear models of so many states, of all orders one way, then the other: of each conjugate pair that above the real axis,
 /// and the positive real ones; those of the largest modulus first. None where the recording is too short to tell.
 pub fn poles(data: &Dataset, orders: &[usize]) -> Result<Vec<Vec<Complex<f64>>>, DataError> {
     let mut all = of_windows(data, orders)?;
