@@ -120,7 +120,7 @@ pub(crate) fn stage<'a>(
     let window = shape.inputs.checked_mul(shape.memory).ok_or(ParseError::SizeOverflow)?;
     for (index, run) in stage.runs.iter().enumerate() {
         check_run(run, &stage, index, window, shape.inputs).ok_or(ParseError::Section { run: index })?;
-        let values = run.rows().2.checked_mul(run.count as usize);
+        let values = run.rows().checked_mul(run.count as usize);
         let sum = values.and_then(|values| values.checked_add(stage.signals));
         stage.signals = sum.filter(|&sum| sum < 1 << 28).ok_or(ParseError::SizeOverflow)?;
     }
@@ -163,7 +163,14 @@ fn check_run(run: &Run, stage: &Stage<'_>, index: usize, window: usize, inputs: 
     let [a, b, rest @ ..] = run.coefficients;
     let stable = match run.kind {
         Run::AVERAGE => a > 0.0 && a <= 1.0 && b == 0.0 && rest == [0.0; 6],
-        Run::RESONATOR => a * a + b * b < 1.0 && b != 0.0 && rest.iter().all(|value| value.is_finite()),
+        Run::RESONATOR | Run::FEEDING => {
+            let [c, d, e, f, g, last] = rest;
+            let cross = b * c;
+            // The poles are inside the unit circle: their product, and their polynomial at 1 and at -1.
+            let inside =
+                a * d - cross < 1.0 && (1.0 - a) * (1.0 - d) > cross && (1.0 + a) * (1.0 + d) > cross;
+            inside && finite([e, f, g]) && last == 0.0
+        }
         _ => false,
     };
     let (source, count) = (run.source as usize, run.count as usize);
@@ -173,14 +180,13 @@ fn check_run(run: &Run, stage: &Stage<'_>, index: usize, window: usize, inputs: 
 }
 
 impl Stage<'_> {
-    /// Whether the values from `start` to `end` lie in the one row of an earlier run that feeds other sections.
+    /// Whether the values from `start` to `end` lie in the last row of an earlier run, and it feeds other sections.
     #[inline]
     fn feeds(&self, index: usize, start: usize, end: usize) -> bool {
         let mut first = 0;
         self.runs.iter().take(index).any(|run| {
-            let from = first + run.rows().1 * run.count as usize;
             first += run.values();
-            from <= start && end <= from + run.count as usize
+            run.kind != Run::RESONATOR && first - run.count as usize <= start && end <= first
         })
     }
 
@@ -196,8 +202,8 @@ impl Stage<'_> {
                 let (own, count) = (value.wrapping_sub(first), run.count as usize);
                 if value >= first && own < run.values() {
                     let row = own / count.max(1);
-                    // Features see the outputs of resonators, not their insides.
-                    let seen = inner || run.kind == Run::AVERAGE || row == 2 || row == 3;
+                    // Features do not see what resonators feed others.
+                    let seen = inner || row < 2;
                     found = seen.then_some(run.source as usize + own % count.max(1));
                 }
                 first += run.values();

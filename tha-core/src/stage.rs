@@ -4,14 +4,14 @@
 //!
 //! ```text
 //! average     s += g (u - s)                      g = max(alpha, 1 / n): a running mean that becomes an exponential one
-//! resonator   a = d u + e1 Re q + e2 Im q         all-pass, the source of the next section
-//!             q = p q + u                         complex, |p| < 1
-//!             y1 = k1 Re q + k2 Im q,  y2 = k3 Im q
+//! resonator   a = d u + e1 y1 + e2 y2             all-pass, the source of the next section, if there is one
+//!             y1 = u + c11 y1 + c12 y2            a complex pair of poles inside the unit circle
+//!             y2 = c21 y1 + c22 y2
 //! ```
 //!
-//! Signals have positions: the window first, newest lag first, p values each; then the runs. A run of averages has one row
-//! of values, a run of resonators five: Re q, Im q, y1, y2, a. A *feature* is a signal or the difference of two. A *map* replaces
-//! a feature by the cell of its nodes that it lies in and by how far it has come in there.
+//! where the y on the right are those before. Signals have positions: the window first, newest lag first, p values each; then the runs. A
+//! run of averages has one row of values, a run of resonators two, y1 and y2, and the row a where it feeds others. A *feature* is a signal or
+//! the difference of two. A *map* replaces a feature by the cell of its nodes that it lies in and by how far it has come in there.
 
 use core::cell::Cell;
 use core::hint::black_box;
@@ -31,22 +31,29 @@ pub(crate) struct Run {
     pub source: u32,
     /// Sections.
     pub count: u32,
-    /// alpha, or p, k1, k2, k3, d, e1, e2.
+    /// alpha, or c11, c12, c21, c22, d, e1, e2.
     pub coefficients: [f32; 8],
 }
 
 impl Run {
     pub const AVERAGE: u32 = 0;
-    pub const RESONATOR: u32 = 1;
+    /// Resonators that feed no other sections. (1 was another form of them.)
+    pub const RESONATOR: u32 = 2;
+    pub const FEEDING: u32 = 3;
 
-    /// Rows of `count` values: the first that a feature can use, the one that feeds other sections, and all.
-    pub fn rows(&self) -> (usize, usize, usize) {
-        if self.kind == Self::AVERAGE { (0, 0, 1) } else { (2, 4, 5) }
+    /// Rows of `count` values, of which the last feeds other sections, if any does.
+    pub fn rows(&self) -> usize {
+        rows(self.kind)
     }
 
     pub fn values(&self) -> usize {
-        self.rows().2.wrapping_mul(self.count as usize)
+        self.rows().wrapping_mul(self.count as usize)
     }
+}
+
+/// Rows of a run, in floats as in integers.
+pub(crate) fn rows(kind: u32) -> usize {
+    if kind == Run::AVERAGE { 1 } else { kind as usize }
 }
 
 /// z = plus - minus, seen between low and high in training.
@@ -127,19 +134,24 @@ fn average(gain: f32, source: &[Cell<f32>], own: &[Cell<f32>]) {
 }
 
 #[inline(never)]
-fn resonate(&[p_re, p_im, k1, k2, k3, d, e1, e2]: &[f32; 8], source: &[Cell<f32>], own: &[Cell<f32>]) {
-    let mut rows = own.chunks_exact(source.len().max(1));
-    let mut row = || rows.next().unwrap_or_default();
-    let (re, im, y1, y2, a) = (row(), row(), row(), row(), row());
-    for (((((re, im), y1), y2), a), u) in re.iter().zip(im).zip(y1).zip(y2).zip(a).zip(source) {
-        let (q_re, q_im, u) = (re.get(), im.get(), u.get());
-        a.set(d * u + e1 * q_re + e2 * q_im);
-        let (q_re, q_im) = (p_re * q_re - p_im * q_im + u, p_im * q_re + p_re * q_im);
-        re.set(q_re);
-        im.set(q_im);
-        y1.set(k1 * q_re + k2 * q_im);
-        y2.set(k3 * q_im);
+fn resonate(&[c11, c12, c21, c22, d, e1, e2, _]: &[f32; 8], source: &[Cell<f32>], own: &[Cell<f32>]) {
+    let Some((first, own)) = own.split_at_checked(source.len()) else { return };
+    let Some((second, feed)) = own.split_at_checked(source.len()) else { return };
+    for ((a, u), (y1, y2)) in feed.iter().zip(source).zip(first.iter().zip(second)) {
+        a.set(d * u.get() + e1 * y1.get() + e2 * y2.get());
     }
+    let step = |((y1, y2), u): ((&Cell<f32>, &Cell<f32>), &Cell<f32>)| {
+        let (one, two) = (y1.get(), y2.get());
+        y1.set(u.get() + c11 * one + c12 * two);
+        y2.set(c21 * one + c22 * two);
+    };
+    // Four at a time, as averages.
+    let ((y1, last1), (y2, last2), (u, last)) =
+        (first.as_chunks::<4>(), second.as_chunks::<4>(), source.as_chunks::<4>());
+    for ((y1, y2), u) in y1.iter().zip(y2).zip(u) {
+        y1.iter().zip(y2).zip(u).for_each(step);
+    }
+    last1.iter().zip(last2).zip(last).for_each(step);
 }
 
 /// The features of the newest sample: plain ones as they are, of mapped ones how far they have come in their cell, with the

@@ -39,8 +39,10 @@ const STACK_PUSH: usize = 512;
 const STACK_PUSH_OTHERS: usize = 704;
 /// Bytes of flash for parse and push on a Cortex-M4F.
 const FLASH: usize = 12 << 10;
-/// Instructions of an average of one of eight inputs, and how much more a mapped feature costs than a plain one at rank 8.
+/// Instructions of an average and of a resonator, which has two outputs, of one of eight inputs; and how much more a mapped feature costs than a
+/// plain one at rank 8.
 const SECTION: f64 = 10.0;
+const RESONATOR: f64 = 17.2;
 const MAPPED: f64 = 2.2;
 
 /// A part of the bench, and whether it found something over its limit.
@@ -121,14 +123,14 @@ fn stage() -> bool {
     let mapped = measure(4, 0, 32, 9) - measure(4, 0, 16, 9);
     println!("| on cortex-m4f | instructions | limit |\n|---|---|---|");
     println!("| an average, per input | {average:.1} | {SECTION:.0} |");
-    println!("| a resonator, per input | {resonator:.1} | |");
+    println!("| a resonator, per input | {resonator:.1} | {RESONATOR} |");
     println!("| a plain feature in a head of rank 8, degree 3 | {:.1} | |", feature / 16.0);
     println!(
         "| a mapped one, 9 nodes | {:.1}, {:.2} times as many | {MAPPED} |",
         mapped / 16.0,
         mapped / feature
     );
-    failed | (average > SECTION) | (mapped > MAPPED * feature)
+    failed | (average > SECTION) | (resonator > RESONATOR) | (mapped > MAPPED * feature)
 }
 
 /// The other processors; without an FPU the work depends a little on the numbers.

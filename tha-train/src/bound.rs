@@ -8,11 +8,11 @@
 //! ```text
 //! a + b     e_a + e_b + u |a + b|                        a b     |a| e_b + |b| e_a + e_a e_b + u |a b|
 //! average   (1 - g) e_s + g e_u + roundings              grows to what comes in + u |s| / alpha
-//! resonate  |p| e_q + e_u + roundings                    grows to (what comes in + roundings) / (1 - |p|)
+//! resonate  |p| e_y + e_u + roundings                    grows to (what comes in + roundings) / (1 - |p|)
 //! ```
 //!
 //! where the filters have rules of their own: taken operation by operation, the error that a state carries over would seem to
-//! grow without end. The clamps and the maps are continuous, so that a device which takes the other branch is covered too. Both
+//! grow without end. Errors of a resonator's state are told by [their size](Resonator::measure), which shrinks by |p| in every step. The clamps and the maps are continuous, so that a device which takes the other branch is covered too. Both
 //! sides use the same f32 coefficients, so their rounding in training is no part of it. Underflow adds less than 2^-149 per
 //! operation; the rounding of the batch itself (2^-53) and of this computation is covered by a factor. Where a magnitude could
 //! leave the range of f32, the bound is infinite.
@@ -22,7 +22,7 @@ mod worst;
 use crate::reference::{Real, Reference};
 use std::cmp::Ordering;
 use std::ops::{Add, Div, Mul, Sub};
-use tha_core::build::ModelSpec;
+use tha_core::build::{ModelSpec, Resonator};
 
 /// Unit roundoff of f32.
 const UNIT: f64 = 1.0 / (1u64 << 24) as f64;
@@ -106,6 +106,12 @@ impl PartialOrd for Approximate {
     }
 }
 
+/// What is rounded in a step of a resonator's two outputs, by the sizes of its state and its input.
+fn resonator_roundings(resonator: &Resonator, [one, two]: [f64; 2], u: f64) -> [f64; 2] {
+    let [a, b, c, d] = resonator.state.map(|value| f64::from(value).abs());
+    [u + a * one + b * two, c * one + d * two].map(|size| 3.1 * UNIT * size + 6.0 * UNDERFLOW)
+}
+
 impl Real for Approximate {
     fn limit(self, low: f32, high: f32) -> Self {
         let (low, high) = (f64::from(low), f64::from(high));
@@ -122,18 +128,19 @@ impl Real for Approximate {
         Self { value: exact.value, error: carried + rounding }
     }
 
-    fn resonate(pole: [f32; 2], (a, b): (Self, Self), u: Self) -> (Self, Self) {
-        let [re, im] = pole.map(f64::from);
-        let (x, y) = (re * a.value - im * b.value + u.value, im * a.value + re * b.value);
-        // The error is a vector that turns and shrinks; both parts carry its length.
-        let state = a.error.max(b.error);
-        let sizes = re.abs() * (a.value.abs() + state) + im.abs() * (b.value.abs() + state);
-        let others = im.abs() * (a.value.abs() + state) + re.abs() * (b.value.abs() + state);
-        let rounding = 3.1 * UNIT * libm::hypot(sizes + u.size(), others) + 6.0 * UNDERFLOW;
-        let error = libm::hypot(re, im) * state + u.error + rounding;
-        let inside = x.abs().max(y.abs()) + error <= f64::from(f32::MAX);
-        let error = if inside { error } else { f64::INFINITY };
-        (Self { value: x, error }, Self { value: y, error })
+    fn resonate(resonator: &Resonator, [one, two]: [Self; 2], u: Self) -> [Self; 2] {
+        let [a, b, c, d] = resonator.state.map(f64::from);
+        let ([re, im], (second, reach)) = (resonator.pole(), resonator.measure());
+        let values = [u.value + a * one.value + b * two.value, c * one.value + d * two.value];
+        // Both parts carry what an error of one size can be in them.
+        let state = one.error / reach[0];
+        let [first, other] = resonator_roundings(resonator, [one.size(), two.size()], u.size());
+        let error = libm::hypot(re, im) * state + u.error + first + second * other;
+        [0, 1].map(|k| {
+            let (value, error) = (values[k], reach[k] * error);
+            let inside = value.abs() + error <= f64::from(f32::MAX);
+            Self { value, error: if inside { error } else { f64::INFINITY } }
+        })
     }
 
     /// Every node within reach has its share: the device may be in the next cell.

@@ -69,12 +69,15 @@ fn integers(model: &tha_core::integer::Model<'_>) -> Value {
 }
 
 /// Time constants of the averages and poles of the resonators in front of the heads, each once.
-pub fn filters(spec: &ModelSpec) -> (Vec<f64>, Vec<[f32; 2]>) {
+pub fn filters(spec: &ModelSpec) -> (Vec<f64>, Vec<[f64; 2]>) {
     let (mut averages, mut poles) = (Vec::new(), Vec::new());
     for section in &spec.stage.sections {
         match section.filter {
             Filter::Average { alpha } => averages.push(-libm::log1p(-f64::from(alpha)).recip()),
-            Filter::Resonator(resonator) => poles.push(resonator.pole),
+            // To the digits that coefficients of f32 give.
+            Filter::Resonator(resonator) => {
+                poles.push(resonator.pole().map(|part| (part * 1e6).round() / 1e6))
+            }
         }
     }
     averages.sort_by(f64::total_cmp);

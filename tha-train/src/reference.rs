@@ -34,10 +34,10 @@ pub trait Real:
         s + gain * (u - s)
     }
 
-    /// The complex number pole q + u.
-    fn resonate([re, im]: [f32; 2], (a, b): (Self, Self), u: Self) -> (Self, Self) {
-        let (re, im) = (Self::from(re), Self::from(im));
-        (re * a - im * b + u, im * a + re * b)
+    /// The next outputs of a resonator.
+    fn resonate(resonator: &Resonator, [one, two]: [Self; 2], u: Self) -> [Self; 2] {
+        let [a, b, c, d] = resonator.state.map(Self::from);
+        [u + a * one + b * two, c * one + d * two]
     }
 
     /// Adds the map of `z` with the given values at the nodes to `sum`.
@@ -66,10 +66,9 @@ pub struct Reference<'s, T> {
     taken: usize,
 }
 
-/// What a section has: its average, or q, the two outputs and what feeds the next section.
+/// What a section has: its average, or its two outputs, and what feeds the next section.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Values<T> {
-    q: (T, T),
     pub outputs: [T; 2],
     pub feed: T,
 }
@@ -78,7 +77,7 @@ impl<T: Real> Values<T> {
     /// Before the first sample.
     pub(crate) fn at_rest() -> Self {
         let zero = T::from(0.0);
-        Self { q: (zero, zero), outputs: [zero; 2], feed: zero }
+        Self { outputs: [zero; 2], feed: zero }
     }
 
     /// Takes a sample; `mean` is one over the number of samples since the start.
@@ -88,13 +87,10 @@ impl<T: Real> Values<T> {
                 self.feed = T::average(self.feed, u, mean.limit(alpha, 1.0));
                 self.outputs[0] = self.feed;
             }
-            Filter::Resonator(Resonator { pole, outputs, all_pass }) => {
-                let ([k1, k2, k3], [d, e1, e2]) = (outputs.map(T::from), all_pass.map(T::from));
-                let (re, im) = self.q;
-                self.feed = d * u + e1 * re + e2 * im;
-                self.q = T::resonate(pole, self.q, u);
-                let (re, im) = self.q;
-                self.outputs = [k1 * re + k2 * im, k3 * im];
+            Filter::Resonator(resonator) => {
+                let ([d, e1, e2], [one, two]) = (resonator.all_pass.map(T::from), self.outputs);
+                self.feed = d * u + e1 * one + e2 * two;
+                self.outputs = T::resonate(&resonator, self.outputs, u);
             }
         }
     }

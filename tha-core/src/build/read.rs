@@ -80,26 +80,25 @@ impl Stage {
         let mut runs: Vec<(usize, usize, Run)> = Vec::new();
         let signal = |runs: &[(usize, usize, Run)], position: usize| {
             let value = match position.checked_sub(window) {
-                None => return (position, 0, None),
+                None => return (position, 0, false),
                 Some(value) => value,
             };
             let of =
                 |&&(_, start, run): &&(usize, usize, Run)| value >= start && value < start + run.values();
-            let Some(&(first, start, run)) = runs.iter().find(of) else { return (0, 0, None) };
+            let Some(&(first, start, run)) = runs.iter().find(of) else { return (0, 0, false) };
             let (own, count) = (value - start, (run.count as usize).max(1));
-            (first + own % count, own / count, Some(run.kind))
+            (first + own % count, own / count, true)
         };
         let mut start = 0;
         for run in stage.runs {
             let first = sections.len();
-            let [a, b, c, d, e, f, g, h] = run.coefficients;
             let filter = match run.kind {
-                Run::AVERAGE => Filter::Average { alpha: a },
-                _ => Filter::Resonator(Resonator { pole: [a, b], outputs: [c, d, e], all_pass: [f, g, h] }),
+                Run::AVERAGE => Filter::Average { alpha: run.coefficients[0] },
+                _ => Filter::Resonator(Resonator::of(run)),
             };
             for own in 0..run.count as usize {
                 let source = match signal(&runs, run.source as usize + own) {
-                    (input, _, None) => Source::Input(input),
+                    (input, _, false) => Source::Input(input),
                     (section, ..) => Source::Section(section),
                 };
                 sections.push(Section { source, filter });
@@ -108,11 +107,10 @@ impl Stage {
             start += run.values();
         }
         let signal = |position: u32| match signal(&runs, position as usize) {
-            (position, _, None) => {
+            (position, _, false) => {
                 Signal::Lag { input: position % shape.inputs.max(1), lag: position / shape.inputs.max(1) }
             }
-            (section, _, Some(Run::AVERAGE)) => Signal::Section { section, output: 0 },
-            (section, row, Some(_)) => Signal::Section { section, output: row.saturating_sub(2) },
+            (section, output, true) => Signal::Section { section, output },
         };
         let mut nodes = stage.nodes.iter().copied();
         let plain = stage.plain();

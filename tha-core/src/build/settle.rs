@@ -44,8 +44,8 @@ impl Stage {
                     alive |= size > 1e-4 * FORGOTTEN * finest * *peak;
                 }
                 for ((feature, tail), resolved) in self.features.iter().zip(&mut tails).zip(&resolved) {
-                    let minus = feature.minus.map_or(0.0, |minus| response.of(&self.sections, minus, t));
-                    let size = libm::fabs(response.of(&self.sections, feature.plus, t) - minus);
+                    let minus = feature.minus.map_or(0.0, |minus| response.of(minus, t));
+                    let size = libm::fabs(response.of(feature.plus, t) - minus);
                     if pass == 0 {
                         *tail += size;
                     } else {
@@ -82,7 +82,7 @@ impl Feature {
 
 /// The sections' answer to a sample of 1 at every input.
 struct Response {
-    /// The average, or Re q and Im q.
+    /// The average, or y1 and y2.
     states: Vec<(f64, f64)>,
     /// What others are fed.
     feeds: Vec<f64>,
@@ -106,27 +106,22 @@ impl Response {
                     state.0 += f64::from(alpha) * (u - state.0);
                     *feed = state.0;
                 }
-                Filter::Resonator(Resonator { pole, all_pass, .. }) => {
-                    let ([re, im], [d, e1, e2]) = (pole.map(f64::from), all_pass.map(f64::from));
+                Filter::Resonator(Resonator { state: matrix, all_pass }) => {
+                    let ([a, b, c, g], [d, e1, e2]) = (matrix.map(f64::from), all_pass.map(f64::from));
                     *feed = d * u + e1 * state.0 + e2 * state.1;
-                    *state = (re * state.0 - im * state.1 + u, im * state.0 + re * state.1);
+                    *state = (u + a * state.0 + b * state.1, c * state.0 + g * state.1);
                 }
             }
         }
     }
 
     /// What a feature sees of it at the sample `t`.
-    fn of(&self, sections: &[Section], signal: Signal, t: usize) -> f64 {
+    fn of(&self, signal: Signal, t: usize) -> f64 {
         let (section, output) = match signal {
             Signal::Lag { lag, .. } => return f64::from(u8::from(t == lag)),
             Signal::Section { section, output } => (section, output),
         };
-        match (sections.get(section).map(|section| section.filter), self.states.get(section)) {
-            (Some(Filter::Resonator(Resonator { outputs, .. })), Some(&(re, im))) => {
-                let [k1, k2, k3] = outputs.map(f64::from);
-                if output == 0 { k1 * re + k2 * im } else { k3 * im }
-            }
-            (_, state) => state.map_or(0.0, |state| state.0),
-        }
+        let (first, second) = self.states.get(section).copied().unwrap_or_default();
+        if output == 0 { first } else { second }
     }
 }

@@ -2,6 +2,8 @@
 
 use alloc::vec::Vec;
 
+use crate::stage::Run;
+
 /// From standardised inputs to features. The default has no sections, and all lags of all inputs for features.
 ///
 /// Neighbouring sections with equal filters and consecutive sources run in one loop: a bank is cheapest when it is listed
@@ -51,14 +53,12 @@ pub enum Filter {
     Resonator(Resonator),
 }
 
-/// The coefficients of a resonator: q = pole q + u with q complex, y1 = outputs\[0\] Re q + outputs\[1\] Im q,
-/// y2 = outputs\[2\] Im q, and a = all_pass\[0\] u + all_pass\[1\] Re q + all_pass\[2\] Im q with the q before.
+/// The coefficients of a resonator. With its outputs y of the sample before, y1 = u + state\[0\] y1 + state\[1\] y2, y2 = state\[2\] y1 +
+/// state\[3\] y2, and a = all_pass\[0\] u + all_pass\[1\] y1 + all_pass\[2\] y2.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Resonator {
-    /// Real and imaginary part, inside the unit circle, not on the real axis.
-    pub pole: [f32; 2],
-    /// k1, k2, k3.
-    pub outputs: [f32; 3],
+    /// The matrix of the state, row by row, with a complex pair of poles inside the unit circle.
+    pub state: [f32; 4],
     /// d, e1, e2.
     pub all_pass: [f32; 3],
 }
@@ -98,21 +98,53 @@ pub struct Feature {
 }
 
 impl Resonator {
-    /// The section for the pair of poles re +- i im: orthonormal outputs.
+    /// The section for the pair of poles re +- i im: outputs that are orthogonal and equally large (Kautz functions but for a factor).
     #[must_use]
     pub fn new(re: f64, im: f64) -> Self {
-        // With w = u / ((1 - p z^-1)(1 - p* z^-1)): w(t) = Re q + (re / im) Im q and w(t-1) = Im q / im.
-        let (b, m2) = (2.0 * re, re * re + im * im);
-        let c = b / (1.0 + m2);
-        let (g1, g2) = (libm::sqrt(1.0 - m2 * m2), libm::sqrt((1.0 - c * c) * (1.0 - m2 * m2)));
-        // y1 = g1 (w(t) - c w(t-1)), y2 = g2 w(t-1), a = m2 u + b (m2 - 1) w(t-1) + (1 - m2^2) w(t-2) of the state before.
-        let (e1, e2) = (b * (m2 - 1.0), 1.0 - m2 * m2);
-        let round = |values: [f64; 3]| values.map(|value| value as f32);
+        // With w = u / ((1 - p z^-1)(1 - p* z^-1)) these are y1 = w(t) - c w(t-1) and y2 = s w(t-1), turned and shrunk in every step:
+        // y1 = u + m (c y1 - s y2), y2 = s y1 + c y2.
+        let m = re * re + im * im;
+        let c = 2.0 * re / (1.0 + m);
+        // 1 - c^2 without cancellation.
+        let s = libm::sqrt((1.0 - m) * (1.0 - m) + 4.0 * im * im) / (1.0 + m);
         Self {
-            pole: [re as f32, im as f32],
-            outputs: round([g1, g1 * (re - c) / im, g2 / im]),
-            all_pass: round([m2, e1, (e1 * re + e2) / im]),
+            state: [m * c, -m * s, s, c].map(|value| value as f32),
+            // m times the new y1 less c y1 - s y2.
+            all_pass: [m, (m * m - 1.0) * c, (1.0 - m * m) * s].map(|value| value as f32),
         }
+    }
+
+    /// Real and imaginary part of a pole.
+    #[must_use]
+    pub fn pole(&self) -> [f64; 2] {
+        let [a, b, c, d] = self.state.map(f64::from);
+        [(a + d) / 2.0, libm::sqrt(-(a - d) * (a - d) - 4.0 * b * c) / 2.0]
+    }
+
+    /// The size of the state is sqrt(y1^2 + 2 h y1 y2 + g y2^2), with h and g such that it shrinks by the modulus of the pole in every step. A change
+    /// of y1, or u, counts what it is; comes back what a change of y2 by 1 counts, sqrt(g), and how large y1 and y2 can be in a state of size 1.
+    #[must_use]
+    pub fn measure(&self) -> (f64, [f64; 2]) {
+        let [_, b, c, _] = self.state.map(f64::from);
+        let ([_, im], second) = (self.pole(), libm::sqrt(-b / c));
+        (second, [second * c / im, c / im])
+    }
+
+    /// How large its outputs, and what it feeds others, can be where its source is at most 1.
+    #[must_use]
+    pub fn growth(&self) -> f64 {
+        let [re, im] = self.pole();
+        let (_, [first, second]) = self.measure();
+        let [d, e1, e2] = self.all_pass.map(|value| f64::from(value).abs());
+        let size = 1.0 / (1.0 - libm::hypot(re, im));
+        let fed = d + (e1 * first + e2 * second) * size;
+        (first.max(second) * size).max(fed)
+    }
+
+    /// That of a run.
+    pub(super) fn of(run: &Run) -> Self {
+        let [a, b, c, d, e, f, g, _] = run.coefficients;
+        Self { state: [a, b, c, d], all_pass: [e, f, g] }
     }
 }
 

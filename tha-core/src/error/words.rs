@@ -72,7 +72,10 @@ impl Display for ParseError {
                 )
             }
             Self::Section { run } => {
-                write!(f, "run {run} of the filters has no stable pole or no source; the writer is at fault")
+                write!(
+                    f,
+                    "run {run} of the filters has no stable poles, no source, or the form of an earlier state of the format; fit the model again"
+                )
             }
             Self::Feature { feature } => {
                 write!(f, "feature {feature} has no usable signal or range; the writer is at fault")

@@ -138,11 +138,17 @@ fn check_run(run: &Run, stage: &Stage<'_>, index: usize, window: usize, inputs: 
     let [alpha, rest @ ..] = run.coefficients;
     let sound = match run.kind {
         Run::AVERAGE => alpha > 0 && alpha <= 1 << ALPHA && rest == [0; 8] && u32::from(run.shift) == ALPHA,
-        // Signals are below 2^30 and coefficients at most 2^31 in size: three products are below 2^63. The pole is inside the circle.
-        Run::RESONATOR => {
-            let square = |value: i32| u64::from(value.unsigned_abs()).pow(2);
-            let [im, ..] = rest;
-            run.shift <= 30 && square(alpha) + square(im) < 1 << (2 * run.shift.min(30))
+        // Signals are below 2^30 and coefficients at most 2^31 in size: three products are below 2^63. The poles are inside the circle: their
+        // product, and their polynomial at 1 and at -1. That of a matrix with coefficients up to 1 does not overflow either.
+        Run::RESONATOR | Run::FEEDING => {
+            let [b, _, c, d, .., last] = rest;
+            let one = 1i64 << run.shift.min(30);
+            let small = [alpha, b, c, d].iter().all(|value| i64::from(*value).abs() <= one);
+            let [a, b, c, d] = [alpha, b, c, d].map(i64::from);
+            let cross = b * c;
+            let inside =
+                a * d - cross < one * one && (one - a) * (one - d) > cross && (one + a) * (one + d) > cross;
+            run.shift <= 30 && small && inside && last == 0
         }
         _ => false,
     };
@@ -153,13 +159,13 @@ fn check_run(run: &Run, stage: &Stage<'_>, index: usize, window: usize, inputs: 
 }
 
 impl Stage<'_> {
-    /// Whether the values from `start` to `end` lie in the one row of an earlier run that feeds other sections, the last.
+    /// Whether the values from `start` to `end` lie in the last row of an earlier run, and it feeds other sections.
     #[inline]
     fn feeds(&self, index: usize, start: usize, end: usize) -> bool {
         let mut first = 0;
         self.runs.iter().take(index).any(|run| {
             first += run.values();
-            first - run.count as usize <= start && end <= first
+            run.kind != Run::RESONATOR && first - run.count as usize <= start && end <= first
         })
     }
 
@@ -173,8 +179,8 @@ impl Stage<'_> {
                 let (own, count) = (value.wrapping_sub(first), run.count as usize);
                 if value >= first && own < run.values() {
                     let row = own / count.max(1);
-                    // Features see the outputs of resonators, not their insides.
-                    let seen = inner || run.kind == Run::AVERAGE || row == 2 || row == 3;
+                    // Features do not see what resonators feed others.
+                    let seen = inner || row < 2;
                     found = seen.then_some(run.source as usize + own % count.max(1));
                 }
                 first += run.values();

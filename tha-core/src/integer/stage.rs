@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! average     s += round(g (u - s))                        g = max(alpha, 1 / n), 30 bits behind the point; 64-bit product
-//! resonator   q = limit(round(p q + b u)), complex          y1, y2, a: the same with their coefficients, b their unit
+//! resonator   y1, y2 = limit(round(C y + (b u, 0)))         b: its unit, and a the same with its own coefficients
 //! feature     z = round((plus - minus) gain >> shift), of a mapped feature with 8 bits more than x has
 //! map         cell c, t = round(2^bits (z - n_c) / (n_{c+1} - n_c)), by a stored inverse of 16 bits
 //! ```
@@ -21,12 +21,13 @@ use bytemuck::{Pod, Zeroable};
 
 use super::{ALPHA, FINE, FRACTION, LIMIT, limit};
 use crate::format::RangePolicy;
+use crate::stage::rows;
 
 /// Sections with the same coefficients, at least one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Zeroable, Pod)]
 #[repr(C)]
 pub struct Run {
-    /// 0: averages, 1: resonators.
+    /// 0: averages, 2: resonators, 3: resonators that feed others.
     pub kind: u16,
     /// Bits behind the point of the coefficients.
     pub shift: u16,
@@ -34,19 +35,22 @@ pub struct Run {
     pub source: u32,
     /// Sections.
     pub count: u32,
-    /// alpha; or Re p, Im p, b, k1, k2, k3, d, e1, e2.
+    /// alpha; or c11, c12, b, c21, c22, d, e1, e2.
     pub coefficients: [i32; 9],
 }
 
 impl Run {
     /// The kind of averages.
     pub const AVERAGE: u16 = 0;
-    /// The kind of resonators.
-    pub const RESONATOR: u16 = 1;
+    /// The kind of resonators that feed no other sections.
+    pub const RESONATOR: u16 = 2;
+    /// The kind of resonators that do.
+    pub const FEEDING: u16 = 3;
 
-    /// Rows of `count` values: one, or Re q, Im q, y1, y2, a.
-    pub(super) fn rows(&self) -> usize {
-        if self.kind == Self::AVERAGE { 1 } else { 5 }
+    /// Rows of `count` values: one; y1 and y2; or y1, y2 and a.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        rows(self.kind.into())
     }
 
     pub(crate) fn values(&self) -> usize {
@@ -176,24 +180,21 @@ pub(super) fn filter(
 
 #[inline(never)]
 fn resonate(run: &Run, own: &[Cell<i32>], count: usize, at: impl Fn(usize) -> i32) -> bool {
-    let [p_re, p_im, b, k1, k2, k3, d, e1, e2] = run.coefficients;
-    let mut rows = own.chunks_exact(count.max(1));
-    let mut row = || rows.next().unwrap_or_default();
-    let (re, im, y1, y2, a) = (row(), row(), row(), row(), row());
-    let mut changed = false;
+    let [c11, c12, b, c21, c22, d, e1, e2, _] = run.coefficients;
+    let (Some((first, own)), mut changed) = (own.split_at_checked(count), false) else { return false };
+    let Some((second, feed)) = own.split_at_checked(count) else { return false };
     let mut set = |place: &Cell<i32>, products: i64| {
         let (value, change) = signal(round(products, run.shift.into()));
         place.set(value);
         changed |= change;
-        value
     };
-    for (k, ((((re, im), y1), y2), a)) in re.iter().zip(im).zip(y1).zip(y2).zip(a).enumerate() {
-        let (q_re, q_im, u) = (re.get(), im.get(), at(k));
-        set(a, times(d, u) + times(e1, q_re) + times(e2, q_im));
-        let new_re = set(re, times(p_re, q_re) - times(p_im, q_im) + times(b, u));
-        let new_im = set(im, times(p_im, q_re) + times(p_re, q_im));
-        set(y1, times(k1, new_re) + times(k2, new_im));
-        set(y2, times(k3, new_im));
+    for (k, (y1, y2)) in first.iter().zip(second).enumerate() {
+        let (one, two, u) = (y1.get(), y2.get(), at(k));
+        if let Some(a) = feed.get(k) {
+            set(a, times(d, u) + times(e1, one) + times(e2, two));
+        }
+        set(y1, times(c11, one) + times(c12, two) + times(b, u));
+        set(y2, times(c21, one) + times(c22, two));
     }
     changed
 }

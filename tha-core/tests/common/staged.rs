@@ -133,21 +133,17 @@ pub fn recompute(spec: &ModelSpec, samples: &[Vec<f32>]) -> Vec<f32> {
             Source::Section(k) => series[k][2].clone(),
         };
         let mut all = [vec![], vec![], vec![]];
-        let (mut s, mut re, mut im) = (0.0f32, 0.0f32, 0.0f32);
+        let (mut s, mut one, mut two) = (0.0f32, 0.0f32, 0.0f32);
         for (t, u) in source.into_iter().enumerate() {
             let values = match section.filter {
                 Filter::Average { alpha } => {
                     s += alpha.max(1.0 / (t + 1) as f32) * (u - s);
                     [s, f32::NAN, s]
                 }
-                Filter::Resonator(Resonator {
-                    pole: [a, b],
-                    outputs: [k1, k2, k3],
-                    all_pass: [d, e1, e2],
-                }) => {
-                    let feed = d * u + e1 * re + e2 * im;
-                    (re, im) = (a * re - b * im + u, b * re + a * im);
-                    [k1 * re + k2 * im, k3 * im, feed]
+                Filter::Resonator(Resonator { state: [a, b, c, g], all_pass: [d, e1, e2] }) => {
+                    let feed = d * u + e1 * one + e2 * two;
+                    (one, two) = (u + a * one + b * two, c * one + g * two);
+                    [one, two, feed]
                 }
             };
             all.iter_mut().zip(values).for_each(|(series, value)| series.push(value));

@@ -1,10 +1,10 @@
 //! The bound over all samples inside the training range: every number by its largest magnitude, every filter in the state in
 //! which its error no longer grows.
 
-use super::{Approximate, UNDERFLOW, UNIT};
+use super::{Approximate, UNDERFLOW, UNIT, resonator_roundings};
 use crate::reference::{Real, Reference};
 use std::ops::{Add, Div, Mul, Sub};
-use tha_core::build::{Filter, ModelSpec, Resonator, Signal, Source};
+use tha_core::build::{Filter, ModelSpec, Signal, Source};
 
 /// A number of any sign up to a size, with an error. Coefficients enter by their magnitudes.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
@@ -81,16 +81,16 @@ pub(super) fn outputs(spec: &ModelSpec) -> Vec<f64> {
                 let s = Worst::new(size, error + 8.0 * rounding + 2.0 * rounding / alpha);
                 ([s, s], s)
             }
-            Filter::Resonator(Resonator { pole: [re, im], outputs, all_pass }) => {
-                let (re, im) = (f64::from(re).abs(), f64::from(im).abs());
+            Filter::Resonator(resonator) => {
+                let ([re, im], (second, reach)) = (resonator.pole(), resonator.measure());
                 let left = 1.0 - libm::hypot(re, im);
-                let q = size / left;
-                let rounding =
-                    3.1 * UNIT * libm::hypot((re + im) * q + size + error, (re + im) * q) + 6.0 * UNDERFLOW;
+                let sizes = reach.map(|reach| reach * size / left);
+                let [first, other] = resonator_roundings(&resonator, sizes, size + error);
                 // The error adds to the sizes that are rounded, by less than a part in a thousand while it is small.
-                let q = Worst::new(q, 1.001 * (error + rounding) / left);
-                let ([k1, k2, k3], [d, e1, e2]) = (outputs.map(Worst::from), all_pass.map(Worst::from));
-                ([k1 * q + k2 * q, k3 * q], d * u + e1 * q + e2 * q)
+                let error = 1.001 * (error + first + second * other) / left;
+                let [y1, y2] = [0, 1].map(|k| Worst::new(sizes[k], reach[k] * error));
+                let [d, e1, e2] = resonator.all_pass.map(Worst::from);
+                ([y1, y2], d * u + e1 * y1 + e2 * y2)
             }
         });
     }

@@ -40,7 +40,7 @@ pub(super) fn floats(name: &str, spec: &ModelSpec) -> [SourceFile; 2] {
         Signal::Lag { input, lag } => lag * p + input,
         Signal::Section { section, output } => match stage.sections[section].filter {
             Filter::Average { .. } => places[section],
-            Filter::Resonator(_) => places[section] + 2 + output,
+            Filter::Resonator(_) => places[section] + output,
         },
     };
     let filter = |(k, section): (usize, &Section)| {
@@ -48,7 +48,7 @@ pub(super) fn floats(name: &str, spec: &ModelSpec) -> [SourceFile; 2] {
             Source::Input(input) => input,
             Source::Section(earlier) => match stage.sections[earlier].filter {
                 Filter::Average { .. } => places[earlier],
-                Filter::Resonator(_) => places[earlier] + 4,
+                Filter::Resonator(_) => places[earlier] + 2,
             },
         };
         let resonates = usize::from(matches!(section.filter, Filter::Resonator(_)));
@@ -57,7 +57,7 @@ pub(super) fn floats(name: &str, spec: &ModelSpec) -> [SourceFile; 2] {
     let coefficients_of = |section: &Section| match section.filter {
         Filter::Average { alpha } => braces(hex(alpha)),
         Filter::Resonator(r) => {
-            let all: Vec<String> = r.pole.into_iter().chain(r.outputs).chain(r.all_pass).map(hex).collect();
+            let all: Vec<String> = r.state.into_iter().chain(r.all_pass).map(hex).collect();
             braces(all.join(", "))
         }
     };
@@ -149,12 +149,12 @@ fn interval_lines(name: &str, interval: &Interval) -> String {
     )
 }
 
-/// Where the values of every section begin, behind the window, and where they end: one of an average, five of a resonator.
+/// Where the values of every section begin, behind the window, and where they end: one of an average, three of a resonator.
 fn places(stage: &Stage, window: usize) -> (Vec<usize>, usize) {
     let mut next = window;
     let place = |section: &Section| {
         let place = next;
-        next += if matches!(section.filter, Filter::Resonator(_)) { 5 } else { 1 };
+        next += if matches!(section.filter, Filter::Resonator(_)) { 3 } else { 1 };
         place
     };
     let places = stage.sections.iter().map(place).collect();

@@ -27,10 +27,10 @@ static const struct {
 @input_table@};
 
 #if RUNS > 0
-/* Filters with the same coefficients: whether they are resonators, bits behind the point, source of the first, how many;
- * alpha, or Re p, Im p, b, k1, k2, k3, d, e1, e2. */
+/* Filters with the same coefficients: values of each (an average has one, a resonator two, and a third that feeds others), bits behind the point,
+ * source of the first, how many; alpha, or c11, c12, b, c21, c22, d, e1, e2. */
 static const struct {
-    uint8_t resonates, shift;
+    uint8_t values, shift;
     uint16_t count;
     uint32_t source;
     int32_t c[9];
@@ -148,19 +148,17 @@ static void filter(@name@_state *state)
         const uint32_t n = FILTERS[r].count, shift = FILTERS[r].shift;
         for (k = 0; k < n; k++, own++) {
             const int32_t u = signal(state, FILTERS[r].source + k);
-            if (!FILTERS[r].resonates) {
+            if (FILTERS[r].values == 1) {
                 const int64_t gain = c[0] > mean ? c[0] : mean;
                 own[0] += (int32_t)nearest(gain * (u - own[0]), shift);
             } else {
-                const int64_t re = own[0], im = own[n];
-                own[4 * n] = keep(c[6] * (int64_t)u + c[7] * re + c[8] * im, shift, &limited);
-                own[0] = keep(c[0] * re - c[1] * im + c[2] * (int64_t)u, shift, &limited);
-                own[n] = keep(c[1] * re + c[0] * im, shift, &limited);
-                own[2 * n] = keep(c[3] * (int64_t)own[0] + c[4] * (int64_t)own[n], shift, &limited);
-                own[3 * n] = keep(c[5] * (int64_t)own[n], shift, &limited);
+                const int64_t y1 = own[0], y2 = own[n];
+                if (FILTERS[r].values == 3) own[2 * n] = keep(c[5] * (int64_t)u + c[6] * y1 + c[7] * y2, shift, &limited);
+                own[0] = keep(c[0] * y1 + c[1] * y2 + c[2] * (int64_t)u, shift, &limited);
+                own[n] = keep(c[3] * y1 + c[4] * y2, shift, &limited);
             }
         }
-        if (FILTERS[r].resonates) own += 4 * n;
+        own += (FILTERS[r].values - 1) * n;
     }
     if (limited && state->range_left < @NAME@_FELT) state->range_left = @NAME@_FELT;
 }

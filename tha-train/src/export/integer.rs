@@ -17,8 +17,7 @@ pub(super) fn integers(name: &str, spec: &ModelSpec, model: &Model<'_>) -> [Sour
     let (listed, plain) = (features.len(), features.len() - nodes.len());
     let gathered = most(&|head| if listed > 0 { head.features.len() } else { head.rows });
     let sums = most(&|head| head.constants.len());
-    let values = |run: &Run| run.count as usize * if run.kind == Run::AVERAGE { 1 } else { 5 };
-    let signals = runs.iter().map(values).sum::<usize>().max(1);
+    let signals = runs.iter().map(|run| run.rows() * run.count as usize).sum::<usize>().max(1);
     let (z, cells) = (listed.max(1), nodes.len().max(1));
     let window = spec.inputs.len() * spec.memory;
     let shorts = 3 * window + 2 * z + gathered + 2 * cells;
@@ -90,7 +89,7 @@ fn filter(run: &Run) -> String {
     let coefficients = if run.kind == Run::AVERAGE { &run.coefficients[..1] } else { &run.coefficients[..] };
     braces(format!(
         "{}, {}, {}, {}, {{{}}}",
-        run.kind,
+        run.rows(),
         run.shift,
         run.count,
         run.source,

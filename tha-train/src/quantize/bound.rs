@@ -3,7 +3,7 @@
 //! Everything in the units of the file. With errors dx of the features and dW of the coefficients as they were rounded,
 //!
 //! ```text
-//! average     what comes in + 1 / (2 alpha) + what alpha's rounding moves          resonator   (b what comes in + 1 + coefficients) / (1 - |p|)
+//! average     what comes in + 1 / (2 alpha) + what alpha's rounding moves          resonator   b what comes in, and what is rounded, times its growth
 //! feature     what comes in times its gain + 1/2                                    map         2^bits times what it moves within dx and its nodes, + 9/8 |W' - W|
 //! dt_ab    <= (|dB| + sum |dW| 2^bits + sum |W| dx) / 2^s + 1/2
 //! dv'_a    <= sum over b of (|t_ab| dv_b + |v_b| dt_ab + dt_ab dv_b) / 2^z + 1/2    |v| <= 2^15, |t| as the parser bounds it
@@ -155,15 +155,9 @@ fn section_errors(spec: &ModelSpec, inputs: &[f64]) -> Vec<f64> {
                 from + 0.5 / alpha + 0.5 / most / alpha * 2.0 * most
             }
             Filter::Resonator(resonator) => {
-                let [re, im] = resonator.pole.map(f64::from);
-                let left = 1.0 - libm::hypot(re, im);
-                // b is at most (1 - |p|) over the largest of the outputs: what comes in grows by no more than itself. The coefficients
-                // have 30 bits behind the point, fewer where they are large.
-                let sizes =
-                    resonator.outputs.iter().chain(&resonator.all_pass).map(|value| f64::from(*value).abs());
-                let largest = sizes.fold(1.0f64, f64::max);
-                let rounded = 0.5 * libm::exp2(libm::log2(largest).ceil().max(0.0));
-                from + (2.0 + 3.0 * rounded) * largest * (1.0 + 1.0 / left) + 1.0
+                // b is at most one over the growth: what comes in grows by no more than itself. Each output is rounded by half a unit, and its
+                // three coefficients, with 30 bits behind the point, by half a last bit of signals of at most 30 bits; in every step.
+                from + 2.0 * (1.0 + resonator.measure().0) * resonator.growth() + 2.0
             }
         });
     }

@@ -53,7 +53,7 @@ impl<'m> IntegerReference<'m> {
     pub fn reset(&mut self) {
         let (runs, ..) = self.model.stage();
         self.window.clear();
-        self.signals = vec![0; runs.iter().map(|run| rows(run) * run.count as usize).sum()];
+        self.signals = vec![0; runs.iter().map(|run| run.rows() * run.count as usize).sum()];
         self.last = self.model.inputs().iter().map(|input| input.mean()).collect();
         self.taken = 0;
     }
@@ -86,7 +86,7 @@ impl<'m> IntegerReference<'m> {
         let mut first = 0;
         for run in runs {
             self.run(run, first);
-            first += rows(run) * run.count as usize;
+            first += run.rows() * run.count as usize;
         }
         (self.taken >= model.settled()).then(|| self.outputs())
     }
@@ -115,18 +115,18 @@ impl<'m> IntegerReference<'m> {
                 *s = word(*s + round(c[0].max(mean) * (u - *s), ALPHA));
                 continue;
             }
-            let [p_re, p_im, b, k1, k2, k3, d, e1, e2] = c;
+            let [c11, c12, b, c21, c22, d, e1, e2, _] = c;
             let at = |row: usize| first + row * count + k;
-            let (re, im) = (self.signals[at(0)], self.signals[at(1)]);
+            let (one, two) = (self.signals[at(0)], self.signals[at(1)]);
             let set = |products: i128| {
                 assert!(products.abs() < 1 << 63, "a sum of 64 bits overflows");
                 limit(round(products, run.shift.into()), bound)
             };
-            self.signals[at(4)] = set(d * u + e1 * re + e2 * im);
-            let q = (set(p_re * re - p_im * im + b * u), set(p_im * re + p_re * im));
-            (self.signals[at(0)], self.signals[at(1)]) = q;
-            self.signals[at(2)] = set(k1 * q.0 + k2 * q.1);
-            self.signals[at(3)] = set(k3 * q.1);
+            if run.kind == Run::FEEDING {
+                self.signals[at(2)] = set(d * u + e1 * one + e2 * two);
+            }
+            self.signals[at(0)] = set(c11 * one + c12 * two + b * u);
+            self.signals[at(1)] = set(c21 * one + c22 * two);
         }
     }
 
@@ -226,8 +226,4 @@ impl<'m> IntegerReference<'m> {
         }
         y.into_iter().map(|y| y as i32).collect()
     }
-}
-
-fn rows(run: &Run) -> usize {
-    if run.kind == Run::AVERAGE { 1 } else { 5 }
 }

@@ -111,7 +111,7 @@ impl Tables {
         let run = |run: &Run| {
             let source = (run.source as usize).checked_sub(window);
             let from = source.map_or(1.0, |value| factors.get(value).copied().unwrap_or(1.0));
-            let [p_re, p_im, b, k1, k2, k3, d, e1, e2] =
+            let [c11, c12, b, c21, c22, d, e1, e2, _] =
                 run.coefficients.map(|value| f64::from(value) / exp2(run.shift));
             let average = run.kind == Run::AVERAGE;
             let factor = if average { from } else { from * b };
@@ -120,10 +120,10 @@ impl Tables {
                 true => {
                     [f64::from(run.coefficients[0]) / exp2(ALPHA as u16), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
                 }
-                false => [p_re, p_im, k1, k2, k3, d / b, e1, e2],
+                false => [c11, c12, c21, c22, d / b, e1, e2, 0.0],
             };
             stage::Run {
-                kind: if average { stage::Run::AVERAGE } else { stage::Run::RESONATOR },
+                kind: run.kind.into(),
                 source: run.source,
                 count: run.count,
                 coefficients: coefficients.map(|value| value as f32),

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::super::{BuildError, Feature, Filter, Resonator, Signal, Source, Stage};
+use super::super::{BuildError, Feature, Filter, Resonator, Section, Signal, Source, Stage};
 use crate::facts::Shape;
 use crate::stage::{FeatureRecord, Run};
 
@@ -29,10 +29,12 @@ impl Stage {
         let mut from = None;
         for (index, section) in self.sections.iter().enumerate() {
             let missing = BuildError::Source { what: "section", index };
+            let feeds = |other: &Section| other.source == Source::Section(index);
             let (kind, coefficients) = match section.filter {
                 Filter::Average { alpha } => (Run::AVERAGE, [alpha, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
-                Filter::Resonator(Resonator { pole: [p, q], outputs: [a, b, c], all_pass: [d, e, f] }) => {
-                    (Run::RESONATOR, [p, q, a, b, c, d, e, f])
+                Filter::Resonator(Resonator { state: [a, b, c, d], all_pass: [e, f, g] }) => {
+                    let feeding = self.sections.iter().any(feeds);
+                    (if feeding { Run::FEEDING } else { Run::RESONATOR }, [a, b, c, d, e, f, g, 0.0])
                 }
             };
             let (source, run) = match section.source {
@@ -40,8 +42,8 @@ impl Stage {
                 Source::Section(earlier) if earlier < index => {
                     let (run, own) = members.get(earlier).copied().unwrap_or_default();
                     let (start, of) = (starts.get(run).copied().unwrap_or(0), runs.get(run));
-                    let row = of.map_or(0, |of| of.rows().1 * of.count as usize);
-                    (window + start + row + own, Some(run))
+                    let last = of.map_or(0, |of| of.values() - of.count as usize);
+                    (window + start + last + own, Some(run))
                 }
                 _ => return Err(missing),
             };
@@ -88,7 +90,7 @@ impl Stage {
                 let &(place, count) = places.get(section)?;
                 match self.sections.get(section)?.filter {
                     Filter::Average { .. } if output == 0 => Some(place),
-                    Filter::Resonator(_) if output < 2 => Some(place + (2 + output) * count),
+                    Filter::Resonator(_) if output < 2 => Some(place + output * count),
                     _ => None,
                 }
             }

@@ -3,7 +3,7 @@
 use alloc::{vec, vec::Vec};
 
 use super::{TOO_LARGE, exp2};
-use crate::build::{BuildError, InputChannel, Stage, Units};
+use crate::build::{BuildError, InputChannel, Resonator, Stage, Units};
 use crate::integer::{ALPHA, FINE, FRACTION, FeatureRecord, InputCounts, LIMIT, Node, Run};
 use crate::stage;
 
@@ -110,19 +110,18 @@ pub(super) fn integer_runs(runs: &[stage::Run], window: usize) -> Result<(Vec<Ru
                 coefficients,
             }
         } else {
-            let [p_re, p_im, k1, k2, k3, d, e1, e2] = run.coefficients.map(f64::from);
+            let resonator = Resonator::of(run);
             // So small that nothing that follows from an input of full size reaches a limit.
-            let left = 1.0 - libm::hypot(p_re, p_im);
-            let outputs = [1.0, libm::hypot(k1, k2), k3.abs(), libm::hypot(e1, e2) + d.abs() * left];
-            let growth = outputs.iter().fold(0.0f64, |most, size| most.max(*size)) / left;
-            let b = exp2(0) / libm::exp2(libm::ceil(libm::log2(growth)));
-            let coefficients = [p_re, p_im, b, k1, k2, k3, d * b, e1, e2];
+            let b = exp2(0) / libm::exp2(libm::ceil(libm::log2(resonator.growth())));
+            let [c11, c12, c21, c22] = resonator.state.map(f64::from);
+            let [d, e1, e2] = resonator.all_pass.map(f64::from);
+            let coefficients = [c11, c12, b, c21, c22, d * b, e1, e2, 0.0];
             let most = coefficients.iter().fold(0.0f64, |most, value| most.max(value.abs()));
             let fits = |shift: &u16| most * exp2(*shift) < TOO_LARGE - 1.0;
             let shift = (0..=30u16).rev().find(fits).ok_or(BuildError::Unit { what: "section", index })?;
-            factors.extend(vec![from * b; 5 * run.count as usize]);
+            factors.extend(vec![from * b; run.values()]);
             let coefficients = coefficients.map(|value| libm::round(value * exp2(shift)) as i32);
-            Run { kind: Run::RESONATOR, shift, source: run.source, count: run.count, coefficients }
+            Run { kind: run.kind as u16, shift, source: run.source, count: run.count, coefficients }
         };
         made.push(own);
     }
