@@ -164,12 +164,12 @@ fn check_run(run: &Run, stage: &Stage<'_>, index: usize, window: usize, inputs: 
     let stable = match run.kind {
         Run::AVERAGE => a > 0.0 && a <= 1.0 && b == 0.0 && rest == [0.0; 6],
         Run::RESONATOR | Run::FEEDING => {
-            let [c, d, e, f, g, last] = rest;
+            let [c, d, gain, e, f, g] = rest;
             let cross = b * c;
             // The poles are inside the unit circle: their product, and their polynomial at 1 and at -1.
             let inside =
                 a * d - cross < 1.0 && (1.0 - a) * (1.0 - d) > cross && (1.0 + a) * (1.0 + d) > cross;
-            inside && finite([e, f, g]) && last == 0.0
+            inside && finite([gain, e, f, g])
         }
         _ => false,
     };

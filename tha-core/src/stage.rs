@@ -5,7 +5,7 @@
 //! ```text
 //! average     s += g (u - s)                      g = max(alpha, 1 / n): a running mean that becomes an exponential one
 //! resonator   a = d u + e1 y1 + e2 y2             all-pass, the source of the next section, if there is one
-//!             y1 = u + c11 y1 + c12 y2            a complex pair of poles inside the unit circle
+//!             y1 = b u + c11 y1 + c12 y2          a complex pair of poles inside the unit circle
 //!             y2 = c21 y1 + c22 y2
 //! ```
 //!
@@ -31,7 +31,7 @@ pub(crate) struct Run {
     pub source: u32,
     /// Sections.
     pub count: u32,
-    /// alpha, or c11, c12, c21, c22, d, e1, e2.
+    /// alpha, or c11, c12, c21, c22, b, d, e1, e2.
     pub coefficients: [f32; 8],
 }
 
@@ -134,7 +134,7 @@ fn average(gain: f32, source: &[Cell<f32>], own: &[Cell<f32>]) {
 }
 
 #[inline(never)]
-fn resonate(&[c11, c12, c21, c22, d, e1, e2, _]: &[f32; 8], source: &[Cell<f32>], own: &[Cell<f32>]) {
+fn resonate(&[c11, c12, c21, c22, b, d, e1, e2]: &[f32; 8], source: &[Cell<f32>], own: &[Cell<f32>]) {
     let Some((first, own)) = own.split_at_checked(source.len()) else { return };
     let Some((second, feed)) = own.split_at_checked(source.len()) else { return };
     for ((a, u), (y1, y2)) in feed.iter().zip(source).zip(first.iter().zip(second)) {
@@ -142,7 +142,7 @@ fn resonate(&[c11, c12, c21, c22, d, e1, e2, _]: &[f32; 8], source: &[Cell<f32>]
     }
     let step = |((y1, y2), u): ((&Cell<f32>, &Cell<f32>), &Cell<f32>)| {
         let (one, two) = (y1.get(), y2.get());
-        y1.set(u.get() + c11 * one + c12 * two);
+        y1.set(b * u.get() + c11 * one + c12 * two);
         y2.set(c21 * one + c22 * two);
     };
     // Four at a time, as averages.

@@ -262,5 +262,5 @@ fn a_file_with_filters_and_maps_still_reads() {
     );
 }
 
-const FORMAT2: [u32; 2] = [0xbf23_9aea, 0x3f26_bc20];
+const FORMAT2: [u32; 2] = [0xbf49_d216, 0x3f8f_816d];
 const FORMAT1: (u32, [u32; 2]) = (0xa6b7_7258, [0x3fdf_c395, 0x419d_0bc2]);

@@ -109,6 +109,7 @@ impl PartialOrd for Approximate {
 /// What is rounded in a step of a resonator's two outputs, by the sizes of its state and its input.
 fn resonator_roundings(resonator: &Resonator, [one, two]: [f64; 2], u: f64) -> [f64; 2] {
     let [a, b, c, d] = resonator.state.map(|value| f64::from(value).abs());
+    let u = f64::from(resonator.gain).abs() * u;
     [u + a * one + b * two, c * one + d * two].map(|size| 3.1 * UNIT * size + 6.0 * UNDERFLOW)
 }
 
@@ -131,11 +132,12 @@ impl Real for Approximate {
     fn resonate(resonator: &Resonator, [one, two]: [Self; 2], u: Self) -> [Self; 2] {
         let [a, b, c, d] = resonator.state.map(f64::from);
         let ([re, im], (second, reach)) = (resonator.pole(), resonator.measure());
-        let values = [u.value + a * one.value + b * two.value, c * one.value + d * two.value];
+        let gain = f64::from(resonator.gain);
+        let values = [gain * u.value + a * one.value + b * two.value, c * one.value + d * two.value];
         // Both parts carry what an error of one size can be in them.
         let state = one.error / reach[0];
         let [first, other] = resonator_roundings(resonator, [one.size(), two.size()], u.size());
-        let error = libm::hypot(re, im) * state + u.error + first + second * other;
+        let error = libm::hypot(re, im) * state + gain.abs() * u.error + first + second * other;
         [0, 1].map(|k| {
             let (value, error) = (values[k], reach[k] * error);
             let inside = value.abs() + error <= f64::from(f32::MAX);

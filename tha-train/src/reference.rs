@@ -37,7 +37,7 @@ pub trait Real:
     /// The next outputs of a resonator.
     fn resonate(resonator: &Resonator, [one, two]: [Self; 2], u: Self) -> [Self; 2] {
         let [a, b, c, d] = resonator.state.map(Self::from);
-        [u + a * one + b * two, c * one + d * two]
+        [Self::from(resonator.gain) * u + a * one + b * two, c * one + d * two]
     }
 
     /// Adds the map of `z` with the given values at the nodes to `sum`.

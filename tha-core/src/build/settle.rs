@@ -34,8 +34,12 @@ impl Stage {
             for t in 0..LONGEST {
                 response.step(&self.sections, t);
                 let mut alive = t == 0;
-                for ((&(a, b), peak), last) in response.states.iter().zip(&mut peaks).zip(&mut last) {
-                    let size = libm::hypot(a, b);
+                let sized = self.sections.iter().zip(&response.states);
+                for (((section, &state), peak), last) in sized.zip(&mut peaks).zip(&mut last) {
+                    let size = match section.filter {
+                        Filter::Average { .. } => libm::fabs(state.0),
+                        Filter::Resonator(resonator) => resonator.size(state),
+                    };
                     if pass == 0 {
                         *peak = peak.max(size);
                     } else if size > FORGOTTEN * *peak {
@@ -106,10 +110,10 @@ impl Response {
                     state.0 += f64::from(alpha) * (u - state.0);
                     *feed = state.0;
                 }
-                Filter::Resonator(Resonator { state: matrix, all_pass }) => {
+                Filter::Resonator(Resonator { state: matrix, gain, all_pass }) => {
                     let ([a, b, c, g], [d, e1, e2]) = (matrix.map(f64::from), all_pass.map(f64::from));
                     *feed = d * u + e1 * state.0 + e2 * state.1;
-                    *state = (u + a * state.0 + b * state.1, c * state.0 + g * state.1);
+                    *state = (f64::from(gain) * u + a * state.0 + b * state.1, c * state.0 + g * state.1);
                 }
             }
         }

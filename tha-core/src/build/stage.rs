@@ -53,12 +53,14 @@ pub enum Filter {
     Resonator(Resonator),
 }
 
-/// The coefficients of a resonator. With its outputs y of the sample before, y1 = u + state\[0\] y1 + state\[1\] y2, y2 = state\[2\] y1 +
+/// The coefficients of a resonator. With its outputs y of the sample before, y1 = gain u + state\[0\] y1 + state\[1\] y2, y2 = state\[2\] y1 +
 /// state\[3\] y2, and a = all_pass\[0\] u + all_pass\[1\] y1 + all_pass\[2\] y2.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Resonator {
     /// The matrix of the state, row by row, with a complex pair of poles inside the unit circle.
     pub state: [f32; 4],
+    /// Of what comes in, b.
+    pub gain: f32,
     /// d, e1, e2.
     pub all_pass: [f32; 3],
 }
@@ -98,19 +100,20 @@ pub struct Feature {
 }
 
 impl Resonator {
-    /// The section for the pair of poles re +- i im: outputs that are orthogonal and equally large (Kautz functions but for a factor).
+    /// The section for the pair of poles re +- i im: orthonormal outputs (Kautz functions).
     #[must_use]
     pub fn new(re: f64, im: f64) -> Self {
-        // With w = u / ((1 - p z^-1)(1 - p* z^-1)) these are y1 = w(t) - c w(t-1) and y2 = s w(t-1), turned and shrunk in every step:
-        // y1 = u + m (c y1 - s y2), y2 = s y1 + c y2.
+        // With w = u / ((1 - p z^-1)(1 - p* z^-1)) the outputs are y1 = b (w(t) - c w(t-1)) and y2 = b s w(t-1). So the state turns, and one part of it
+        // shrinks: y1 = b u + m (c y1 - s y2), y2 = s y1 + c y2, a = m u - b (c y1 - s y2).
         let m = re * re + im * im;
         let c = 2.0 * re / (1.0 + m);
         // 1 - c^2 without cancellation.
         let s = libm::sqrt((1.0 - m) * (1.0 - m) + 4.0 * im * im) / (1.0 + m);
+        let b = libm::sqrt(1.0 - m * m);
         Self {
             state: [m * c, -m * s, s, c].map(|value| value as f32),
-            // m times the new y1 less c y1 - s y2.
-            all_pass: [m, (m * m - 1.0) * c, (1.0 - m * m) * s].map(|value| value as f32),
+            gain: b as f32,
+            all_pass: [m, -b * c, b * s].map(|value| value as f32),
         }
     }
 
@@ -121,8 +124,15 @@ impl Resonator {
         [(a + d) / 2.0, libm::sqrt(-(a - d) * (a - d) - 4.0 * b * c) / 2.0]
     }
 
-    /// The size of the state is sqrt(y1^2 + 2 h y1 y2 + g y2^2), with h and g such that it shrinks by the modulus of the pole in every step. A change
-    /// of y1, or u, counts what it is; comes back what a change of y2 by 1 counts, sqrt(g), and how large y1 and y2 can be in a state of size 1.
+    /// The size of a state, that which shrinks by the modulus of the pole in every step. A change of y1 counts what it is.
+    #[must_use]
+    pub fn size(&self, (y1, y2): (f64, f64)) -> f64 {
+        let [a, b, c, d] = self.state.map(f64::from);
+        // The area between the state and the next one, which every step scales by the determinant, the modulus squared.
+        libm::sqrt(((y1 * (c * y1 + d * y2) - y2 * (a * y1 + b * y2)) / c).max(0.0))
+    }
+
+    /// The [size](Self::size) of a state with y2 alone, 1, and how large y1 and y2 can be in a state of size 1.
     #[must_use]
     pub fn measure(&self) -> (f64, [f64; 2]) {
         let [_, b, c, _] = self.state.map(f64::from);
@@ -136,15 +146,15 @@ impl Resonator {
         let [re, im] = self.pole();
         let (_, [first, second]) = self.measure();
         let [d, e1, e2] = self.all_pass.map(|value| f64::from(value).abs());
-        let size = 1.0 / (1.0 - libm::hypot(re, im));
+        let size = f64::from(self.gain).abs() / (1.0 - libm::hypot(re, im));
         let fed = d + (e1 * first + e2 * second) * size;
         (first.max(second) * size).max(fed)
     }
 
     /// That of a run.
     pub(super) fn of(run: &Run) -> Self {
-        let [a, b, c, d, e, f, g, _] = run.coefficients;
-        Self { state: [a, b, c, d], all_pass: [e, f, g] }
+        let [a, b, c, d, gain, e, f, g] = run.coefficients;
+        Self { state: [a, b, c, d], gain, all_pass: [e, f, g] }
     }
 }
 

@@ -141,14 +141,14 @@ fn check_run(run: &Run, stage: &Stage<'_>, index: usize, window: usize, inputs: 
         // Signals are below 2^30 and coefficients at most 2^31 in size: three products are below 2^63. The poles are inside the circle: their
         // product, and their polynomial at 1 and at -1. That of a matrix with coefficients up to 1 does not overflow either.
         Run::RESONATOR | Run::FEEDING => {
-            let [b, _, c, d, .., last] = rest;
+            let [b, _, c, d, .., unit] = rest;
             let one = 1i64 << run.shift.min(30);
             let small = [alpha, b, c, d].iter().all(|value| i64::from(*value).abs() <= one);
             let [a, b, c, d] = [alpha, b, c, d].map(i64::from);
             let cross = b * c;
             let inside =
                 a * d - cross < one * one && (one - a) * (one - d) > cross && (one + a) * (one + d) > cross;
-            run.shift <= 30 && small && inside && last == 0
+            run.shift <= 30 && small && inside && unit > 0
         }
         _ => false,
     };

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! average     s += round(g (u - s))                        g = max(alpha, 1 / n), 30 bits behind the point; 64-bit product
-//! resonator   y1, y2 = limit(round(C y + (b u, 0)))         b: its unit, and a the same with its own coefficients
+//! resonator   y1, y2 = limit(round(C y + (b u, 0)))         and a the same with its own coefficients, all in a unit of their own
 //! feature     z = round((plus - minus) gain >> shift), of a mapped feature with 8 bits more than x has
 //! map         cell c, t = round(2^bits (z - n_c) / (n_{c+1} - n_c)), by a stored inverse of 16 bits
 //! ```
@@ -35,7 +35,7 @@ pub struct Run {
     pub source: u32,
     /// Sections.
     pub count: u32,
-    /// alpha; or c11, c12, b, c21, c22, d, e1, e2.
+    /// alpha; or c11, c12, b, c21, c22, d, e1, e2, and the unit, which b and d have in them.
     pub coefficients: [i32; 9],
 }
 

@@ -140,9 +140,9 @@ pub fn recompute(spec: &ModelSpec, samples: &[Vec<f32>]) -> Vec<f32> {
                     s += alpha.max(1.0 / (t + 1) as f32) * (u - s);
                     [s, f32::NAN, s]
                 }
-                Filter::Resonator(Resonator { state: [a, b, c, g], all_pass: [d, e1, e2] }) => {
+                Filter::Resonator(Resonator { state: [a, b, c, g], gain, all_pass: [d, e1, e2] }) => {
                     let feed = d * u + e1 * one + e2 * two;
-                    (one, two) = (u + a * one + b * two, c * one + g * two);
+                    (one, two) = (gain * u + a * one + b * two, c * one + g * two);
                     [one, two, feed]
                 }
             };

@@ -84,10 +84,11 @@ pub(super) fn outputs(spec: &ModelSpec) -> Vec<f64> {
             Filter::Resonator(resonator) => {
                 let ([re, im], (second, reach)) = (resonator.pole(), resonator.measure());
                 let left = 1.0 - libm::hypot(re, im);
-                let sizes = reach.map(|reach| reach * size / left);
+                let gain = f64::from(resonator.gain).abs();
+                let sizes = reach.map(|reach| reach * gain * size / left);
                 let [first, other] = resonator_roundings(&resonator, sizes, size + error);
                 // The error adds to the sizes that are rounded, by less than a part in a thousand while it is small.
-                let error = 1.001 * (error + first + second * other) / left;
+                let error = 1.001 * (gain * error + first + second * other) / left;
                 let [y1, y2] = [0, 1].map(|k| Worst::new(sizes[k], reach[k] * error));
                 let [d, e1, e2] = resonator.all_pass.map(Worst::from);
                 ([y1, y2], d * u + e1 * y1 + e2 * y2)

@@ -57,7 +57,7 @@ pub(super) fn floats(name: &str, spec: &ModelSpec) -> [SourceFile; 2] {
     let coefficients_of = |section: &Section| match section.filter {
         Filter::Average { alpha } => braces(hex(alpha)),
         Filter::Resonator(r) => {
-            let all: Vec<String> = r.state.into_iter().chain(r.all_pass).map(hex).collect();
+            let all: Vec<String> = r.state.into_iter().chain([r.gain]).chain(r.all_pass).map(hex).collect();
             braces(all.join(", "))
         }
     };

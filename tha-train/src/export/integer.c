@@ -28,7 +28,7 @@ static const struct {
 
 #if RUNS > 0
 /* Filters with the same coefficients: values of each (an average has one, a resonator two, and a third that feeds others), bits behind the point,
- * source of the first, how many; alpha, or c11, c12, b, c21, c22, d, e1, e2. */
+ * source of the first, how many; alpha, or c11, c12, b, c21, c22, d, e1, e2, and a unit. */
 static const struct {
     uint8_t values, shift;
     uint16_t count;

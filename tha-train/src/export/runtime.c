@@ -32,10 +32,10 @@ static const float OUTPUTS[L][2] = {
 @output_table@};
 
 #if SECTIONS > 0
-/* Per filter: whether it is a resonator, its source, its place among the signals; alpha, or c11, c12, c21, c22, d, e1, e2. */
+/* Per filter: whether it is a resonator, its source, its place among the signals; alpha, or c11, c12, c21, c22, b, d, e1, e2. */
 static const uint16_t FILTERS[SECTIONS][3] = {
 @filter_table@};
-static const float COEFFICIENTS[SECTIONS][7] = {
+static const float COEFFICIENTS[SECTIONS][8] = {
 @coefficient_table@};
 #endif
 
@@ -132,10 +132,10 @@ static void filter(@name@_state *state)
             own[0] += gain * (u - own[0]);
         } else {
             const float y1 = own[0], y2 = own[1];
-            own[0] = u + c[0] * y1 + c[1] * y2;
+            own[0] = c[4] * u + c[0] * y1 + c[1] * y2;
             own[1] = c[2] * y1 + c[3] * y2;
             /* What it feeds others. */
-            own[2] = c[4] * u + c[5] * y1 + c[6] * y2;
+            own[2] = c[5] * u + c[6] * y1 + c[7] * y2;
         }
     }
 #else

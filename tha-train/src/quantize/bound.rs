@@ -3,7 +3,7 @@
 //! Everything in the units of the file. With errors dx of the features and dW of the coefficients as they were rounded,
 //!
 //! ```text
-//! average     what comes in + 1 / (2 alpha) + what alpha's rounding moves          resonator   b what comes in, and what is rounded, times its growth
+//! average     what comes in + 1 / (2 alpha) + what alpha's rounding moves          resonator   what comes in, and what is rounded times its growth
 //! feature     what comes in times its gain + 1/2                                    map         2^bits times what it moves within dx and its nodes, + 9/8 |W' - W|
 //! dt_ab    <= (|dB| + sum |dW| 2^bits + sum |W| dx) / 2^s + 1/2
 //! dv'_a    <= sum over b of (|t_ab| dv_b + |v_b| dt_ab + dt_ab dv_b) / 2^z + 1/2    |v| <= 2^15, |t| as the parser bounds it
@@ -155,9 +155,10 @@ fn section_errors(spec: &ModelSpec, inputs: &[f64]) -> Vec<f64> {
                 from + 0.5 / alpha + 0.5 / most / alpha * 2.0 * most
             }
             Filter::Resonator(resonator) => {
-                // b is at most one over the growth: what comes in grows by no more than itself. Each output is rounded by half a unit, and its
-                // three coefficients, with 30 bits behind the point, by half a last bit of signals of at most 30 bits; in every step.
-                from + 2.0 * (1.0 + resonator.measure().0) * resonator.growth() + 2.0
+                // The unit is at most one over the growth: what comes in grows by no more than itself. What is rounded in every step does not pass
+                // the gain: half a unit of each output, and three coefficients with 30 bits behind the point, times signals of at most 30 bits.
+                let gain = f64::from(resonator.gain).abs();
+                from + 2.0 * (1.0 + resonator.measure().0) * resonator.growth() / gain + 2.0
             }
         });
     }

@@ -3,12 +3,11 @@
 //! | filter | recurrence | passes on |
 //! |---|---|---|
 //! | average | s += max(alpha, 1/n) (u - s), n samples since the start | s |
-//! | resonator | y_1 = u + m (c y_1 - s y_2), y_2 = s y_1 + c y_2: the state turns by a part and shrinks | the all-pass d u + e_1 y_1 + e_2 y_2 of the y before |
+//! | resonator | y_1 = b u + m (c y_1 - s y_2), y_2 = s y_1 + c y_2: the state turns, and a part of it shrinks | the all-pass m u - b (c y_1 - s y_2) of the y before |
 //!
 //! An average starts as a running mean, so it has no transient; it has settled when it is one no more, at n = 1 / alpha. A resonator
 //! starts at rest and has settled when its start has faded. Rows before that are not scored: what a system does there depends on
-//! what nobody has recorded. The outputs of resonators in a row are orthogonal filters (Kautz functions but for a
-//! factor). Coefficients are those of a model file, f32; the arithmetic is f64.
+//! what nobody has recorded. The outputs of resonators in a row are orthonormal filters (Kautz functions). Coefficients are those of a model file, f32; the arithmetic is f64.
 
 use super::StageError;
 use tha_core::build::{Filter, Resonator};

@@ -111,16 +111,16 @@ impl Tables {
         let run = |run: &Run| {
             let source = (run.source as usize).checked_sub(window);
             let from = source.map_or(1.0, |value| factors.get(value).copied().unwrap_or(1.0));
-            let [c11, c12, b, c21, c22, d, e1, e2, _] =
+            let [c11, c12, b, c21, c22, d, e1, e2, unit] =
                 run.coefficients.map(|value| f64::from(value) / exp2(run.shift));
             let average = run.kind == Run::AVERAGE;
-            let factor = if average { from } else { from * b };
+            let factor = if average { from } else { from * unit };
             factors.extend(core::iter::repeat_n(factor, run.values()));
             let coefficients = match average {
                 true => {
                     [f64::from(run.coefficients[0]) / exp2(ALPHA as u16), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
                 }
-                false => [c11, c12, c21, c22, d / b, e1, e2, 0.0],
+                false => [c11, c12, c21, c22, b / unit, d / unit, e1, e2],
             };
             stage::Run {
                 kind: run.kind.into(),

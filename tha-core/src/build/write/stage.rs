@@ -32,9 +32,9 @@ impl Stage {
             let feeds = |other: &Section| other.source == Source::Section(index);
             let (kind, coefficients) = match section.filter {
                 Filter::Average { alpha } => (Run::AVERAGE, [alpha, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
-                Filter::Resonator(Resonator { state: [a, b, c, d], all_pass: [e, f, g] }) => {
+                Filter::Resonator(Resonator { state: [a, b, c, d], gain, all_pass: [e, f, g] }) => {
                     let feeding = self.sections.iter().any(feeds);
-                    (if feeding { Run::FEEDING } else { Run::RESONATOR }, [a, b, c, d, e, f, g, 0.0])
+                    (if feeding { Run::FEEDING } else { Run::RESONATOR }, [a, b, c, d, gain, e, f, g])
                 }
             };
             let (source, run) = match section.source {

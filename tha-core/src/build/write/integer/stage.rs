@@ -112,14 +112,15 @@ pub(super) fn integer_runs(runs: &[stage::Run], window: usize) -> Result<(Vec<Ru
         } else {
             let resonator = Resonator::of(run);
             // So small that nothing that follows from an input of full size reaches a limit.
-            let b = exp2(0) / libm::exp2(libm::ceil(libm::log2(resonator.growth())));
+            let unit = exp2(0) / libm::exp2(libm::ceil(libm::log2(resonator.growth().max(1.0))));
+            let gain = f64::from(resonator.gain);
             let [c11, c12, c21, c22] = resonator.state.map(f64::from);
             let [d, e1, e2] = resonator.all_pass.map(f64::from);
-            let coefficients = [c11, c12, b, c21, c22, d * b, e1, e2, 0.0];
+            let coefficients = [c11, c12, gain * unit, c21, c22, d * unit, e1, e2, unit];
             let most = coefficients.iter().fold(0.0f64, |most, value| most.max(value.abs()));
             let fits = |shift: &u16| most * exp2(*shift) < TOO_LARGE - 1.0;
             let shift = (0..=30u16).rev().find(fits).ok_or(BuildError::Unit { what: "section", index })?;
-            factors.extend(vec![from * b; run.values()]);
+            factors.extend(vec![from * unit; run.values()]);
             let coefficients = coefficients.map(|value| libm::round(value * exp2(shift)) as i32);
             Run { kind: run.kind as u16, shift, source: run.source, count: run.count, coefficients }
         };
