@@ -133,12 +133,14 @@ fn average(gain: f32, source: &[Cell<f32>], own: &[Cell<f32>]) {
     ones.iter().zip(last).for_each(step);
 }
 
-#[inline(never)]
+#[inline]
 fn resonate(&[c11, c12, c21, c22, b, d, e1, e2]: &[f32; 8], source: &[Cell<f32>], own: &[Cell<f32>]) {
     let Some((first, own)) = own.split_at_checked(source.len()) else { return };
     let Some((second, feed)) = own.split_at_checked(source.len()) else { return };
-    for ((a, u), (y1, y2)) in feed.iter().zip(source).zip(first.iter().zip(second)) {
-        a.set(d * u.get() + e1 * y1.get() + e2 * y2.get());
+    if !feed.is_empty() {
+        for ((a, u), (y1, y2)) in feed.iter().zip(source).zip(first.iter().zip(second)) {
+            a.set(d * u.get() + e1 * y1.get() + e2 * y2.get());
+        }
     }
     let step = |((y1, y2), u): ((&Cell<f32>, &Cell<f32>), &Cell<f32>)| {
         let (one, two) = (y1.get(), y2.get());
