@@ -124,6 +124,15 @@ fn resonators_are_orthonormal() {
     let resonator = Resonator::new(0.5, 0.7);
     let filter = Filter::Resonator(resonator);
     assert!(resonator.pole().iter().zip([0.5, 0.7]).all(|(a, b)| (a - b).abs() < 1e-7));
+    // Near the real axis, and near 1, f32 still has a pair of poles that is nearly that.
+    for (re, im) in [(0.01, 1e-7), (0.99, 1e-5), (0.999, 1e-6), (-0.99, 1e-5), (0.99999, 1e-4)] {
+        let near = Resonator::new(re, im);
+        let [a, b] = near.pole();
+        assert!(
+            (a - re).abs() < 1e-6 && b > 0.0 && b < im + 3e-5 && near.growth().is_finite(),
+            "{re} {im}: {a} {b}"
+        );
+    }
     let sections = (0..3).map(|k| match k {
         0 => Section { source: Source::Input(0), filter },
         _ => Section { source: Source::Section(k - 1), filter },

@@ -100,9 +100,21 @@ pub struct Feature {
 }
 
 impl Resonator {
-    /// The section for the pair of poles re +- i im: orthonormal outputs (Kautz functions).
+    /// The section for the pair of poles re +- i im: orthonormal outputs (Kautz functions). A pair that f32 cannot tell from two real
+    /// poles is moved a little off the real axis.
     #[must_use]
     pub fn new(re: f64, im: f64) -> Self {
+        let mut im = libm::fabs(im).max(f64::MIN_POSITIVE);
+        loop {
+            let made = Self::rounded(re, im);
+            if made.pole()[1] >= im / 2.0 || im > 1.0 {
+                return made;
+            }
+            im *= 1.25;
+        }
+    }
+
+    fn rounded(re: f64, im: f64) -> Self {
         // With w = u / ((1 - p z^-1)(1 - p* z^-1)) the outputs are y1 = b (w(t) - c w(t-1)) and y2 = b s w(t-1). So the state turns, and one part of it
         // shrinks: y1 = b u + m (c y1 - s y2), y2 = s y1 + c y2, a = m u - b (c y1 - s y2).
         let m = re * re + im * im;
