@@ -59,6 +59,7 @@ impl Bench {
     /// Runs a command line that must succeed and print one JSON object.
     pub fn json(&self, line: &str) -> serde_json::Value {
         let printed = self.ok(&format!("{line} --json"));
+        assert_eq!(printed.lines().count(), 1, "{line}: {printed}");
         serde_json::from_str(&printed).unwrap_or_else(|error| panic!("{line}: {error}: {printed}"))
     }
 }

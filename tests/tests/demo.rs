@@ -13,9 +13,7 @@ fn the_whole_path_and_the_commands_to_try_next() {
     std::fs::create_dir(bench.path("my demo")).unwrap();
     std::fs::write(bench.path("my demo/mine.txt"), "keep").unwrap();
     std::fs::write(bench.path("my demo/full.tha"), b"\x89THA of an earlier run").unwrap();
-    let said = bench.ok("tha-train demo --out 'my demo' --json --quiet");
-    assert_eq!(said.lines().count(), 1, "one JSON object and nothing else");
-    let report: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let report = bench.json("tha-train demo --out 'my demo' --quiet");
 
     let error = |name: &str| {
         let line = report["models"].as_array().unwrap().iter().find(|line| line["model"] == name).unwrap();
