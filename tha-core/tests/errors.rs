@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Dimensions, crc32, patched, random_spec};
+use common::{Dimensions, patched, random_spec};
 use tha_core::build::{AlignedBytes, BuildError, Core, Interval, ModelSpec};
 use tha_core::format::{FORMAT, HEADER_LEN};
 use tha_core::{Model, ParseError, RangePolicy};
@@ -65,12 +65,6 @@ fn with_metadata(change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
         set(bytes, 8, total);
         set(bytes, 16, metadata.len() as u32);
     })
-}
-
-#[test]
-fn the_file_itself_is_good() {
-    assert_eq!(parse(&good()), Ok(()));
-    assert_eq!(u32::from_le_bytes(good()[12..16].try_into().unwrap()), crc32(&good()));
 }
 
 #[test]
@@ -206,24 +200,12 @@ fn about() {
 
 #[test]
 fn scaling() {
-    let nan = f32::NAN.to_bits();
-    for word in 0..8 {
-        assert_eq!(
-            parse(&with_word(word, nan)),
-            Err(ParseError::Scaling { what: "input", channel: word / 4 })
-        );
-    }
-    for (word, value) in [(1, 0.0f32), (1, -1.0), (2, 100.0), (3, f32::NEG_INFINITY)] {
-        assert_eq!(
-            parse(&with_word(word, value.to_bits())),
-            Err(ParseError::Scaling { what: "input", channel: 0 })
-        );
-    }
-    for (word, value) in [(8, f32::NAN), (9, f32::INFINITY), (9, 0.0), (10, -1.0)] {
-        assert_eq!(
-            parse(&with_word(word, value.to_bits())),
-            Err(ParseError::Scaling { what: "output", channel: 0 })
-        );
+    let inputs = [(1, 0.0f32), (1, -1.0), (2, 100.0), (3, f32::NEG_INFINITY)];
+    let outputs = [(8, f32::NAN), (9, f32::INFINITY), (9, 0.0), (10, -1.0)];
+    for (word, value) in (0..8).map(|word| (word, f32::NAN)).chain(inputs).chain(outputs) {
+        let (what, channel) = if word < 8 { ("input", word / 4) } else { ("output", 0) };
+        let refused = Err(ParseError::Scaling { what, channel });
+        assert_eq!(parse(&with_word(word, value.to_bits())), refused, "{value} at {word}");
     }
 }
 
