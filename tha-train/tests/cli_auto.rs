@@ -6,10 +6,7 @@ use cli_common::{Bench, number, text};
 
 /// A bench with a recording of a slow, bent system of six inputs.
 fn recorded() -> Bench {
-    let bench = Bench::new();
-    let made = "synth --kind wiener-hammerstein --channels 6 --samples 500 --test-samples 300 --out data";
-    bench.ok(made);
-    bench
+    Bench::synth("--kind wiener-hammerstein --channels 6 --samples 500 --test-samples 300 --out data")
 }
 
 #[test]

@@ -6,8 +6,7 @@ use cli_common::{Bench, text};
 
 #[test]
 fn threads_do_not_change_a_byte() {
-    let bench = Bench::new();
-    bench.ok("synth --kind array --channels 4 --samples 1500 --out data");
+    let bench = Bench::synth("--kind array --channels 4 --samples 1500 --out data");
     for threads in ["1", "2"] {
         bench.ok(&format!(
             "fit data/train.csv --memory 3 --degree 2 -q --threads {threads} --out {threads}.tha"
@@ -26,8 +25,7 @@ fn ctrl_c_leaves_nothing_behind() {
     use std::io::{BufRead, BufReader, Read};
     use std::process::{Command, Stdio};
 
-    let bench = Bench::new();
-    bench.ok("synth --kind array --channels 6 --samples 8000 --out data");
+    let bench = Bench::synth("--kind array --channels 6 --samples 8000 --out data");
     let before = bench.files();
     let mut child = bench
         .command("fit data/train.csv --out m.tha --memory 6 --degree 5 --max-rank 8 --restarts 500")

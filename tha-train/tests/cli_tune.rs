@@ -9,9 +9,7 @@ use std::process::Command;
 
 /// A folder with a Volterra system of two inputs, memory 3, degree 2, rank 2, and 1 % of noise.
 fn volterra() -> Bench {
-    let bench = Bench::new();
-    bench.ok("synth --kind volterra --memory 3 --degree 2 --rank 2 --samples 600 --out data -q");
-    bench
+    Bench::synth("--kind volterra --memory 3 --degree 2 --rank 2 --samples 600 --out data")
 }
 
 fn front(report: &Value) -> &[Value] {
@@ -38,8 +36,7 @@ fn in_a_shell(bench: &Bench, command: &str) -> Value {
 
 #[test]
 fn the_commands_deliver_the_front_and_threads_do_not_change_a_byte() {
-    let bench = Bench::new();
-    bench.ok("synth --kind array --channels 5 --samples 500 --out made -q");
+    let bench = Bench::synth("--kind array --channels 5 --samples 500 --out made");
     // Names that a shell would take apart.
     bench.write("it's data.csv", text(&bench.read("made/train.csv")).replacen("u1,", "u$1,", 1));
     let search = |more: &str| {
@@ -131,7 +128,7 @@ fn a_search_that_was_cut_short_goes_on() {
         bytes[bit / 8] ^= 1 << (bit % 8);
         std::fs::write(path, bytes).unwrap();
     }
-    let said = text(&bench.run("tune data/train.csv --trials 10 --out part").stderr);
+    let said = bench.said("tune data/train.csv --trials 10 --out part");
     for path in damaged {
         let name = path.file_name().unwrap().to_str().unwrap();
         let warned = said.lines().filter(|line| line.starts_with("warning: ") && line.contains(name));
@@ -166,8 +163,7 @@ fn ctrl_c_prints_and_keeps_what_is_done() {
     use std::io::{BufRead, BufReader, Read};
     use std::process::Stdio;
 
-    let bench = Bench::new();
-    bench.ok("synth --kind array --channels 6 --samples 4000 --out data -q");
+    let bench = Bench::synth("--kind array --channels 6 --samples 4000 --out data");
     let mut child = bench
         .command("tune data/train.csv --out found --json")
         .stdout(Stdio::piped())

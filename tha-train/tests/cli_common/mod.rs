@@ -16,6 +16,13 @@ impl Bench {
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
+    /// A new folder in which `synth` has made data.
+    pub fn synth(options: &str) -> Self {
+        let bench = Self::new();
+        bench.ok(&format!("synth {options} -q"));
+        bench
+    }
+
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -44,6 +51,13 @@ impl Bench {
         let output = self.run(line);
         assert_eq!(output.status.code(), Some(0), "{line}: {}", text(&output.stderr));
         text(&output.stdout)
+    }
+
+    /// Runs a command that must succeed; gives its standard error.
+    pub fn said(&self, line: &str) -> String {
+        let output = self.run(line);
+        assert_eq!(output.status.code(), Some(0), "{line}: {}", text(&output.stderr));
+        text(&output.stderr)
     }
 
     /// Runs a command that must be refused in one line; gives the line.
