@@ -60,11 +60,10 @@ impl ModelFile {
 
     /// Another model of the same shape: weights and gains a little different.
     pub fn variant(&self, random: &mut ChaCha8Rng) -> Self {
-        let spec = match self.model() {
+        let mut spec = match self.model() {
             DeviceModel::Float(model) => ModelSpec::from_model(&model),
             DeviceModel::Integer(model) => return self.with_other_weights(&model, random),
         };
-        let mut spec = spec;
         for head in &mut spec.heads {
             let factor = 1.0 + 0.1 * random.random_range(-1.0..1.0);
             head.weights.iter_mut().for_each(|weight| *weight *= factor);

@@ -211,15 +211,9 @@ fn faults_of_a_model_with_averages_and_steep_maps() {
             (0..3).map(|_| 0.3).chain((0..3).flat_map(|_| [0.0, 0.0, 1.0, 1.0, 0.0, 0.0])).collect();
         let core = Core::new(1, 1 + row.len(), 1, [&[0.0][..], &row].concat());
         spec.memory = 1;
-        spec.heads = (0..2)
-            .map(|j| Head {
-                inputs: vec![0, 1, 2],
-                outputs: j..j + 1,
-                weights: vec![1.0],
-                features: (0..6).collect(),
-                cores: vec![core.clone()],
-            })
-            .collect();
+        let head = Head::from_cores(vec![0, 1, 2], 1.0, vec![core]);
+        let serving = |j| Head { outputs: j..j + 1, features: (0..6).collect(), ..head.clone() };
+        spec.heads = vec![serving(0), serving(1)];
         std::fs::write(bench.path("steep.tha"), spec.to_bytes().unwrap()).unwrap();
         let campaign = bench.json("faults steep.tha d.csv --seed 3 --trials 100");
         assert_eq!(campaign["ok"], true, "{slow} {narrow} {campaign}");
@@ -267,12 +261,24 @@ fn watch_in_plain_lines() {
     assert!((0.005..0.02).contains(&nrmse), "the noise of the data is 1 %, not {nrmse}");
 }
 
+/// Reads what a terminal shows until a mark stands in it so many times.
+#[cfg(target_os = "linux")]
+fn read_to(mark: &str, times: usize, screen: &mut std::process::ChildStdout, shown: &mut Vec<u8>) {
+    use std::io::Read;
+    let mut bytes = [0; 4096];
+    while text(shown).matches(mark).count() < times {
+        let read = screen.read(&mut bytes).unwrap();
+        assert!(read > 0, "no {mark:?} in {}", text(shown));
+        shown.extend(&bytes[..read]);
+    }
+}
+
 /// In a terminal, which `script` makes where it is installed.
 #[test]
 #[cfg(target_os = "linux")]
 fn watch_gives_the_terminal_back() {
-    use std::io::{Read, Write};
-    use std::process::{ChildStdout, Stdio};
+    use std::io::Write;
+    use std::process::Stdio;
     if Command::new("script").arg("--version").output().is_err() {
         println!("note: script is not installed; skipped");
         return;
@@ -284,14 +290,6 @@ fn watch_gives_the_terminal_back() {
         "before=$(stty -g); sh -c 'echo $$ > pid; exec \"{program}\" watch m.tha d.csv'; code=$?; \
          test \"$before\" = \"$(stty -g)\" || code=99; echo the end; read key; exit $code"
     );
-    let read_to = |mark: &str, screen: &mut ChildStdout, shown: &mut Vec<u8>| {
-        let mut bytes = [0; 4096];
-        while !text(shown).contains(mark) {
-            let read = screen.read(&mut bytes).unwrap();
-            assert!(read > 0, "no {mark:?} in {}", text(shown));
-            shown.extend(&bytes[..read]);
-        }
-    };
     // Two keys and two signals.
     for (end, code) in [("q", 0), ("\x03", 0), ("TERM", 143), ("HUP", 129)] {
         let mut command = Command::new("timeout");
@@ -301,14 +299,14 @@ fn watch_gives_the_terminal_back() {
         let (mut keys, mut screen) = (script.stdin.take().unwrap(), script.stdout.take().unwrap());
         let mut shown = Vec::new();
         // Ctrl-C is a key only once the terminal is the program's.
-        read_to("\x1b[?1049h", &mut screen, &mut shown);
+        read_to("\x1b[?1049h", 1, &mut screen, &mut shown);
         if code == 0 {
             keys.write_all(end.as_bytes()).unwrap();
         } else {
             let pid = std::fs::read_to_string(bench.path("pid")).unwrap();
             assert!(Command::new("kill").args(["-s", end, pid.trim()]).status().unwrap().success());
         }
-        read_to("the end", &mut screen, &mut shown);
+        read_to("the end", 1, &mut screen, &mut shown);
         keys.write_all(b"\n").unwrap();
         assert_eq!(script.wait().unwrap().code(), Some(code), "{end:?}");
         let shown = text(&shown);
@@ -322,7 +320,6 @@ fn watch_gives_the_terminal_back() {
 #[test]
 #[cfg(target_os = "linux")]
 fn watch_ends_with_its_terminal() {
-    use std::io::Read;
     use std::process::Stdio;
     use std::time::{Duration, Instant};
     let bench = Bench::new();
@@ -335,13 +332,9 @@ fn watch_ends_with_its_terminal() {
         println!("note: script is not installed; skipped");
         return;
     };
-    let (mut screen, mut shown, mut bytes) = (script.stdout.take().unwrap(), Vec::new(), [0; 4096]);
     // The cursor is hidden after every picture: by the second it has waited for keys, and now does so again.
-    while text(&shown).matches("\x1b[?25l").count() < 2 {
-        let read = screen.read(&mut bytes).unwrap();
-        assert!(read > 0, "{}", text(&shown));
-        shown.extend(&bytes[..read]);
-    }
+    let mut screen = script.stdout.take().unwrap();
+    read_to("\x1b[?25l", 2, &mut screen, &mut Vec::new());
     script.kill().unwrap();
     script.wait().unwrap();
     let pid = std::fs::read_to_string(bench.path("pid")).unwrap();
