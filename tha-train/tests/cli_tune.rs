@@ -160,27 +160,10 @@ fn searches_and_ensembles_know_their_program_and_processor_alike() {
 #[cfg(unix)]
 #[test]
 fn ctrl_c_prints_and_keeps_what_is_done() {
-    use std::io::{BufRead, BufReader, Read};
-    use std::process::Stdio;
-
     let bench = Bench::synth("--kind array --channels 6 --samples 4000 --out data");
-    let mut child = bench
-        .command("tune data/train.csv --out found --json")
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stderr = BufReader::new(child.stderr.take().unwrap());
-    let mut said = String::new();
-    while !said.contains("best so far") {
-        assert!(stderr.read_line(&mut said).unwrap() > 0, "{said}");
-    }
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
-    let (mut rest, mut printed) = (String::new(), String::new());
-    child.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
-    stderr.read_to_string(&mut rest).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130), "{rest}");
-    assert!(rest.contains("stopping with what is done") && rest.contains("interrupted"), "{rest}");
+    let (code, printed, said) = bench.interrupted("tune data/train.csv --out found --json", "best so far");
+    assert_eq!(code, Some(130), "{said}");
+    assert!(said.contains("stopping with what is done") && said.contains("interrupted"), "{said}");
     let report: Value = serde_json::from_str(&printed).unwrap();
     assert_eq!(report["complete"], false);
     assert!(!front(&report).is_empty());
