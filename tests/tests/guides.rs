@@ -7,7 +7,7 @@
 use ndarray::Array2;
 use std::path::Path;
 use tha_tests::markdown::{Block, blocks, commands};
-use tha_tests::{Bench, root};
+use tha_tests::{Bench, root, said};
 
 /// Programs whose commands stand in `.ci/run`, if anywhere.
 const ELSEWHERE: [&str; 5] = ["cargo", "rustup", "apt-get", "git", "pip"];
@@ -72,7 +72,7 @@ fn every_command_is_executed() {
         for block in blocks {
             let place = format!("{name}, line {}", block.line);
             if let Some(file) = &block.file {
-                std::fs::write(bench.path(file), &block.text).unwrap();
+                bench.write(file, &block.text);
             }
             if block.language != "sh" {
                 assert!(!block.language.is_empty(), "{place}: a block without a language; commands are `sh`");
@@ -86,7 +86,7 @@ fn every_command_is_executed() {
                     assert!(in_ci(&command), "{place}: `{command}` is neither run here nor by .ci/run");
                 } else {
                     let output = bench.run(&command);
-                    let said = String::from_utf8_lossy(&output.stderr);
+                    let said = said(&output);
                     let missing = command.contains(" --target ") && said.contains(" is missing")
                         || command.contains("| parallel ") && said.contains("not found");
                     if missing && !require_qemu {
