@@ -108,13 +108,6 @@ fn the_range_policy_is_stored_and_obeyed() {
 }
 
 #[test]
-fn quiet_is_quiet() {
-    let bench = Bench::new();
-    let output = bench.run("synth --kind array --samples 50 --test-samples 20 --out data -q");
-    assert!(output.stdout.is_empty() && output.stderr.is_empty());
-}
-
-#[test]
 fn a_constant_input_is_a_warning() {
     let bench = Bench::new();
     let rows: String =

@@ -7,8 +7,7 @@ use serde_json::json;
 use std::path::PathBuf;
 use tha_cli::{DataArgs, Status, interrupt, summary};
 use tha_train::Model;
-use tha_train::internals::Interval;
-use tha_train::internals::write_csv;
+use tha_train::internals::{Interval, write_csv};
 use tha_train::output::{self, Kind, Staging};
 
 /// Predict the outputs for recorded inputs.

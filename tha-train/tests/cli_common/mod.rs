@@ -23,10 +23,12 @@ impl Bench {
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
-    /// A new folder in which `synth` has made data.
+    /// A new folder in which `synth` has made data, without a word.
     pub fn synth(options: &str) -> Self {
         let bench = Self::new();
-        bench.ok(&format!("synth {options} -q"));
+        let output = bench.run(&format!("synth {options} -q"));
+        assert_eq!((text(&output.stdout), text(&output.stderr)), Default::default(), "{options}");
+        assert!(output.status.success(), "{options}");
         bench
     }
 
