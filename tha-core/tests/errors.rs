@@ -211,32 +211,30 @@ fn scaling() {
 
 #[test]
 fn heads() {
-    assert_eq!(parse(&with_word(HEAD, 0)), Err(ParseError::SubsetSize { head: 0, found: 0, inputs: 2 }));
-    assert_eq!(parse(&with_word(HEAD, 3)), Err(ParseError::SubsetSize { head: 0, found: 3, inputs: 2 }));
     let infinite = f32::INFINITY.to_bits();
-    let non_finite = |word| Err(ParseError::NonFinite { part: "head", index: 0, word });
-    assert_eq!(parse(&with_word(WEIGHT, infinite)), non_finite(WEIGHT));
-    for (word, value) in [(HEAD + 1, 1), (HEAD + 1, u32::MAX), (HEAD + 2, 0), (HEAD + 2, 2)] {
-        assert_eq!(parse(&with_word(word, value)), Err(ParseError::Served { head: 0, outputs: 1 }));
+    let non_finite = |word| ParseError::NonFinite { part: "head", index: 0, word };
+    for (word, value, error) in [
+        (HEAD, 0, ParseError::SubsetSize { head: 0, found: 0, inputs: 2 }),
+        (HEAD, 3, ParseError::SubsetSize { head: 0, found: 3, inputs: 2 }),
+        (WEIGHT, infinite, non_finite(WEIGHT)),
+        (HEAD + 1, 1, ParseError::Served { head: 0, outputs: 1 }),
+        (HEAD + 1, u32::MAX, ParseError::Served { head: 0, outputs: 1 }),
+        (HEAD + 2, 0, ParseError::Served { head: 0, outputs: 1 }),
+        (HEAD + 2, 2, ParseError::Served { head: 0, outputs: 1 }),
+        (HEAD + 3, 0, ParseError::Zero { what: "degree" }),
+        (SUMS, 7, ParseError::Sums { head: 0, expected: 6, found: 7 }),
+        (SUMS + 1, 6, ParseError::Sums { head: 0, expected: 6, found: 6 }),
+        (RANKS, 0, ParseError::RankZero { head: 0, bond: 0 }),
+        (RANKS + 1, 0, ParseError::RankZero { head: 0, bond: 1 }),
+        (RANKS + 2, 0, ParseError::RankZero { head: 0, bond: 2 }),
+        (RANKS, 2, ParseError::RankChain { head: 0, bond: 0, expected: 1, found: 2 }),
+        (RANKS + 2, 2, ParseError::RankChain { head: 0, bond: 2, expected: 1, found: 2 }),
+        (INPUTS + 1, 2, ParseError::SubsetRange { head: 0, input: 2, inputs: 2 }),
+        (INPUTS + 1, 0, ParseError::SubsetOrder { head: 0, position: 1 }),
+        (CORES + 7, infinite, non_finite(CORES + 7)),
+    ] {
+        assert_eq!(parse(&with_word(word, value)), Err(error), "{value} at {word}");
     }
-    assert_eq!(parse(&with_word(HEAD + 3, 0)), Err(ParseError::Zero { what: "degree" }));
-    assert_eq!(parse(&with_word(SUMS, 7)), Err(ParseError::Sums { head: 0, expected: 6, found: 7 }));
-    assert_eq!(parse(&with_word(SUMS + 1, 6)), Err(ParseError::Sums { head: 0, expected: 6, found: 6 }));
-    for bond in 0..3 {
-        assert_eq!(parse(&with_word(RANKS + bond, 0)), Err(ParseError::RankZero { head: 0, bond }));
-    }
-    for (bond, expected) in [(0, 1), (2, 1)] {
-        assert_eq!(
-            parse(&with_word(RANKS + bond, 2)),
-            Err(ParseError::RankChain { head: 0, bond, expected, found: 2 })
-        );
-    }
-    assert_eq!(
-        parse(&with_word(INPUTS + 1, 2)),
-        Err(ParseError::SubsetRange { head: 0, input: 2, inputs: 2 })
-    );
-    assert_eq!(parse(&with_word(INPUTS + 1, 0)), Err(ParseError::SubsetOrder { head: 0, position: 1 }));
-    assert_eq!(parse(&with_word(CORES + 7, infinite)), non_finite(CORES + 7));
 }
 
 #[test]

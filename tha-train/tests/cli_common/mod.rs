@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
@@ -105,25 +105,6 @@ impl Bench {
         child.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
         stderr.read_to_string(&mut said).unwrap();
         (child.wait().unwrap().code(), printed, said)
-    }
-
-    /// All files in the folder, with their contents.
-    pub fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
-        let mut found = Vec::new();
-        collect(self.folder.path(), &mut found);
-        found.sort();
-        found
-    }
-}
-
-fn collect(folder: &Path, found: &mut Vec<(PathBuf, Vec<u8>)>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            collect(&path, found);
-        } else {
-            found.push((path.clone(), std::fs::read(&path).unwrap()));
-        }
     }
 }
 
