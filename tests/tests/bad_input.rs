@@ -5,7 +5,7 @@ mod refusals;
 use ndarray::{Array1, Array2, Array3};
 use refusals::{bench, refused, table};
 use std::io::Write as _;
-use tha_tests::Bench;
+use tha_tests::{Bench, value};
 
 /// Bad data files, and what the refusal says.
 const BAD: &str = r"
@@ -348,17 +348,11 @@ fn channels_in_another_order() {
     // A model of the other order is another file, and the analysis brings the two together.
     bench.ok("tha-train fit shuffled_train.csv --memory 2 --degree 2 --restarts 1 -q --heads 2 --subset-size 1 --out h.tha");
     let error = |ensemble: &str| {
-        let text =
-            bench.ok(&format!("tha-train analyze --full good.tha --ensemble {ensemble} test.csv --json"));
-        let error: f64 = text.split("\"error\":").nth(1).unwrap().split(',').next().unwrap().parse().unwrap();
-        error
+        let line = format!("tha-train analyze --full good.tha --ensemble {ensemble} test.csv");
+        value(&bench.json(&line)["error"])
     };
-    assert!(
-        (error("h.tha") / error("heads.tha") - 1.0).abs() < 1e-3,
-        "{} {}",
-        error("h.tha"),
-        error("heads.tha")
-    );
+    let (other, own) = (error("h.tha"), error("heads.tha"));
+    assert!((other / own - 1.0).abs() < 1e-3, "{other} {own}");
 }
 
 /// Few samples are not bad input: a search over them comes to its end.
