@@ -114,10 +114,7 @@ fn a_missing_rust_target_is_named_and_not_installed() {
         bench.write(tool, format!("#!/bin/sh\n{script}\n"));
         std::fs::set_permissions(bench.path(tool), PermissionsExt::from_mode(0o755)).unwrap();
     }
-    let path = std::env::join_paths(
-        [bench.path("")].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
-    );
-    let path = path.unwrap();
+    let path = format!("{}:{}", bench.path("").display(), std::env::var("PATH").unwrap());
     for (name, target) in
         [("cortex-m4f", "thumbv7em-none-eabihf"), ("riscv32", "riscv32imc-unknown-none-elf")]
     {
