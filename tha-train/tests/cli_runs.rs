@@ -1,4 +1,4 @@
-//! What holds for whole runs: the same bytes for any number of threads, and nothing half-written after Ctrl-C.
+//! What holds for whole runs: the same bytes for any number of threads, nothing half-written after Ctrl-C, and no copies in memory.
 
 mod cli_common;
 
@@ -36,4 +36,17 @@ fn ctrl_c_leaves_nothing_behind() {
     assert!(said.lines().last().unwrap().contains("interrupted"), "{said}");
     assert_eq!(said.matches("interrupted").count(), 1, "{said}");
     assert_eq!(text(&list.output().unwrap().stdout), before, "no file, whole or partial, may appear");
+}
+
+/// A fit needs room for the recording and for the lag windows once.
+#[cfg(target_os = "linux")]
+#[test]
+fn lag_windows_are_in_memory_once_at_most() {
+    let bench = Bench::synth(
+        "--kind volterra --channels 4 --memory 2 --degree 2 --samples 150000 --test-samples 10 --out data",
+    );
+    let fit = bench.json("fit data/train.csv --memory 25 --degree 1 --decay none --threads 1 --out m.tha -q");
+    let windows = 150_000.0 * 101.0 * 8.0 / (1024.0 * 1024.0);
+    let peak = fit["peak_rss_mb"].as_f64().unwrap();
+    assert!(peak < 2.0 * windows, "{peak:.0} MiB, and the lag windows are {windows:.0}");
 }
