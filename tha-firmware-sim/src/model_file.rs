@@ -5,7 +5,7 @@ use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
 use std::path::Path;
 use tha_core::build::{AlignedBytes, ModelSpec};
-use tha_core::{Capacities, ParseError, Shape, integer};
+use tha_core::{ParseError, Shape, integer};
 use tha_train::ModelError;
 pub use tha_train::device::DeviceModel;
 use tha_train::host::refusal;
@@ -95,13 +95,10 @@ impl ModelFile {
 
     /// RAM of a state with exactly the model's capacities on a 32-bit device.
     pub fn state_bytes(&self) -> usize {
-        state_bytes(&self.model().capacities())
+        let needs = self.model().capacities();
+        // Values and flags of the channels, eleven scalars and two policies of one byte each.
+        4 * (needs.history + needs.scratch) + (needs.inputs + 2).next_multiple_of(4) + 11 * 4
     }
-}
-
-/// Values and flags of the channels, eleven scalars and two policies of one byte each.
-fn state_bytes(needs: &Capacities) -> usize {
-    4 * (needs.history + needs.scratch) + (needs.inputs + 2).next_multiple_of(4) + 11 * 4
 }
 
 /// The file with the checksum that its contents ask for.
