@@ -62,15 +62,9 @@ pub struct Staging {
     guard: Option<MutexGuard<'static, ()>>,
 }
 
-impl Default for Staging {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Staging {
     /// No files yet, for a folder that the program keeps to itself: what is there is replaced.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::among_others(true)
     }
 

@@ -41,7 +41,6 @@ impl Bench<'_> {
         let start = self.before();
         let mut clean = self.run(self.file, &events);
         let mut driver = Driver::new(self.file, &self.runs);
-        let mut found = None;
         let mut faulty = Vec::new();
         for (t, event) in events.iter().enumerate() {
             if t == start {
@@ -50,12 +49,9 @@ impl Bench<'_> {
                     let _ = driver.device().swap(wrong);
                 }
             }
-            let answer = driver.handle(event);
-            if answer.report == Some("model damaged") {
-                found = Some(t);
-            }
-            faulty.push(answer);
+            faulty.push(driver.handle(event));
         }
+        let found = faulty.iter().position(|answer| answer.report == Some("model damaged"));
         let end = found.map_or(events.len(), |t| t + 1);
         self.restart(self.file, events, end, &mut clean);
         let mut trial = judge(&clean, &faulty, start..end, SCRUB_EVERY, &self.tolerance);
