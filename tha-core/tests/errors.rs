@@ -28,17 +28,21 @@ fn set(bytes: &mut [u8], at: usize, value: u32) {
     bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
 }
 
-/// Where the block starts, and where in it the head does.
+/// Where the block starts.
 fn block(bytes: &[u8]) -> usize {
     let metadata = u32::from_le_bytes(bytes[16..20].try_into().unwrap()) as usize;
     HEADER_LEN + metadata.next_multiple_of(4)
 }
 
-fn with_word(word: usize, value: u32) -> Vec<u8> {
+fn with_words(words: &[(usize, u32)]) -> Vec<u8> {
     patched(&good(), |bytes| {
-        let at = block(bytes) + 4 * word;
-        set(bytes, at, value);
+        let start = block(bytes);
+        words.iter().for_each(|&(word, value)| set(bytes, start + 4 * word, value));
     })
+}
+
+fn with_word(word: usize, value: u32) -> Vec<u8> {
+    with_words(&[(word, value)])
 }
 
 /// Words: two inputs of 4, one output of 3, then the head: inputs, first output, outputs, degree, features, sums, rows, then
@@ -82,14 +86,10 @@ fn lengths_and_header() {
     let newer = patched(&good, |bytes| bytes[4] = 5);
     assert_eq!(parse(&newer), Err(ParseError::NewerFormat { found: 5, supported: FORMAT }));
     assert!(parse(&newer).unwrap_err().to_string().starts_with("made by a newer format"));
-    assert_eq!(
-        parse(&patched(&good, |bytes| bytes[4] = 0)),
-        Err(ParseError::Header { format: 0, length: 40 })
-    );
-    assert_eq!(
-        parse(&patched(&good, |bytes| bytes[6] = 36)),
-        Err(ParseError::Header { format: 2, length: 36 })
-    );
+    for (at, byte, format, length) in [(4, 0, 0, 40), (6, 36, 2, 36)] {
+        let bytes = patched(&good, |bytes| bytes[at] = byte);
+        assert_eq!(parse(&bytes), Err(ParseError::Header { format, length }));
+    }
     for (at, value) in [(16, u32::MAX), (16, 0), (20, u32::MAX), (20, 0), (36, u32::MAX), (36, 0)] {
         let error = parse(&patched(&good, |bytes| set(bytes, at, value))).unwrap_err();
         assert!(matches!(error, ParseError::Lengths { .. }), "{error}");
@@ -157,11 +157,8 @@ fn intervals() {
 fn description() {
     assert_eq!(parse(&with_metadata(|m| m.extend([0]))), Err(ParseError::MetadataTrailing { extra: 1 }));
     assert_eq!(parse(&with_metadata(|m| m.truncate(5))), Err(ParseError::Metadata));
-    assert_eq!(
-        parse(&with_metadata(|m| m[5] = 9)),
-        Err(ParseError::Metadata),
-        "a range policy that does not exist"
-    );
+    // A range policy that does not exist.
+    assert_eq!(parse(&with_metadata(|m| m[5] = 9)), Err(ParseError::Metadata));
     assert_eq!(parse(&with_metadata(|m| m[0] = 1)), Err(ParseError::Numbers { found: 1 }));
     for (at, what) in ["inputs", "outputs", "memory", "heads"].into_iter().enumerate() {
         assert_eq!(parse(&with_metadata(|m| m[1 + at] = 0)), Err(ParseError::Zero { what }));
@@ -240,17 +237,9 @@ fn heads() {
 #[test]
 fn sizes() {
     // A rank of 4 needs 8 sums; the block ends before them.
-    let larger = patched(&good(), |bytes| {
-        let at = block(bytes);
-        set(bytes, at + 4 * (RANKS + 1), 4);
-        set(bytes, at + 4 * SUMS, 8);
-    });
+    let larger = with_words(&[(RANKS + 1, 4), (SUMS, 8)]);
     assert_eq!(parse(&larger), Err(ParseError::BlockTooShort { needed: CORES + 40, found: CORES + 30 }));
-    let smaller = patched(&good(), |bytes| {
-        let at = block(bytes);
-        set(bytes, at + 4 * (RANKS + 1), 2);
-        set(bytes, at + 4 * SUMS, 4);
-    });
+    let smaller = with_words(&[(RANKS + 1, 2), (SUMS, 4)]);
     assert_eq!(parse(&smaller), Err(ParseError::BlockTooLong { used: CORES + 20, found: CORES + 30 }));
     let huge = with_word(RANKS + 1, u32::MAX);
     assert_eq!(parse(&huge), Err(ParseError::SizeOverflow));
