@@ -37,6 +37,16 @@ impl Bench {
         self.folder.path().join(name)
     }
 
+    /// Writes a file in the folder.
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        std::fs::write(self.path(name), content).unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+
+    /// Reads a text file in the folder.
+    pub fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
     /// Runs a command line in the shell.
     pub fn run(&self, line: &str) -> Output {
         let mut path = OsString::from(self.programs.path());
@@ -51,16 +61,30 @@ impl Bench {
     /// Runs a command line that must succeed; gives its standard output.
     pub fn ok(&self, line: &str) -> String {
         let output = self.run(line);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{line}: {}: {said}", output.status);
+        assert!(output.status.success(), "{line}: {}: {}", output.status, said(&output));
         String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Runs a command line that must be refused: exit code 2 and one line on standard error, which is given.
+    pub fn refusal(&self, line: &str) -> String {
+        let output = self.run(line);
+        let said = said(&output);
+        assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{line}: {said}");
+        assert!(output.stdout.is_empty(), "{line}");
+        said
     }
 
     /// Runs a command line that must succeed and print one JSON object.
     pub fn json(&self, line: &str) -> serde_json::Value {
         let printed = self.ok(&format!("{line} --json"));
+        assert_eq!(printed.lines().count(), 1, "{line}: {printed}");
         serde_json::from_str(&printed).unwrap_or_else(|error| panic!("{line}: {error}: {printed}"))
     }
+}
+
+/// What a command said on standard error.
+pub fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// A number of a JSON object.

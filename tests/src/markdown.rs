@@ -13,40 +13,21 @@ pub struct Block {
     pub text: String,
 }
 
-/// All blocks: fenced ones, and those indented by four spaces outside of lists.
+/// All blocks: fenced ones, and every other line that four spaces make code.
 pub fn blocks(markdown: &str) -> Vec<Block> {
     let mut found: Vec<Block> = Vec::new();
-    let mut lines = markdown.lines().enumerate().peekable();
-    let (mut after_blank, mut in_list) = (true, false);
+    let mut lines = markdown.lines().enumerate();
     while let Some((at, line)) = lines.next() {
-        let trimmed = line.trim_start();
-        if let Some(info) = trimmed.strip_prefix("```") {
+        let mut block = Block { line: at + 1, language: String::new(), file: None, text: String::new() };
+        if let Some(info) = line.trim_start().strip_prefix("```") {
             let mut words = info.split_whitespace().map(String::from);
-            let mut block = Block {
-                line: at + 1,
-                language: words.next().unwrap_or_default(),
-                file: words.next(),
-                text: String::new(),
-            };
-            for (_, line) in lines.by_ref().take_while(|(_, line)| !line.trim_start().starts_with("```")) {
-                block.text += line;
-                block.text.push('\n');
-            }
+            (block.language, block.file) = (words.next().unwrap_or_default(), words.next());
+            let inside = lines.by_ref().take_while(|(_, line)| !line.trim_start().starts_with("```"));
+            block.text = inside.flat_map(|(_, line)| [line, "\n"]).collect();
             found.push(block);
-        } else if line.starts_with("    ") && after_blank && !in_list && !trimmed.is_empty() {
-            let mut text = format!("{trimmed}\n");
-            while let Some((_, line)) = lines.next_if(|(_, line)| line.starts_with("    ")) {
-                text += line.trim_start();
-                text.push('\n');
-            }
-            found.push(Block { line: at + 1, language: String::new(), file: None, text });
-        } else if !trimmed.is_empty() {
-            let item = trimmed.starts_with("- ")
-                || trimmed.starts_with("* ")
-                || trimmed.split_once(". ").is_some_and(|(number, _)| number.parse::<u8>().is_ok());
-            in_list = item || (in_list && line.starts_with(' '));
+        } else if line.starts_with("    ") {
+            found.push(Block { text: format!("{}\n", line.trim_start()), ..block });
         }
-        after_blank = trimmed.is_empty();
     }
     found
 }
@@ -68,12 +49,12 @@ mod tests {
 
     #[test]
     fn fenced_and_indented_blocks() {
-        let text = "a\n\n```sh\none # first\n\ntwo \\\n  three\n# four\n```\n\n    five\n    six\n\n- item\n\n    of it\n\n```c main.c\nint x;\n```\n";
+        let text = "a\n\n```sh\none # first\n\ntwo \\\n  three\n# four\n```\n\n    five\n\n- item\n\n```c main.c\nint x;\n```\n";
         let found = blocks(text);
         let shape: Vec<_> = found.iter().map(|b| (b.line, b.language.as_str(), b.file.as_deref())).collect();
-        assert_eq!(shape, [(3, "sh", None), (11, "", None), (18, "c", Some("main.c"))]);
+        assert_eq!(shape, [(3, "sh", None), (11, "", None), (15, "c", Some("main.c"))]);
         assert_eq!(commands(&found[0].text), ["one", "two three"]);
-        assert_eq!(commands(&found[1].text), ["five", "six"]);
+        assert_eq!(commands(&found[1].text), ["five"]);
         assert_eq!(found[2].text, "int x;\n");
     }
 }

@@ -5,7 +5,7 @@ mod refusals;
 use ndarray::{Array1, Array2, Array3};
 use refusals::{bench, refused, table};
 use std::io::Write as _;
-use tha_tests::Bench;
+use tha_tests::{Bench, value};
 
 /// Bad data files, and what the refusal says.
 const BAD: &str = r"
@@ -61,7 +61,6 @@ no_y.npz => no array 'y'
 #[test]
 fn data() {
     let bench = bench();
-    let write = |name: &str, content: &[u8]| std::fs::write(bench.path(name), content).unwrap();
     for (name, text) in [
         ("empty.csv", ""),
         ("header.csv", "u1,u2,y1\n"),
@@ -87,14 +86,17 @@ fn data() {
         ("data.xlsx", "PK"),
         ("plain", "u1,u2,y1\n1,2,3\n"),
     ] {
-        write(name, text.as_bytes());
+        bench.write(name, text);
     }
     let rows: Vec<String> =
         (2..=301).map(|line| if line == 6 { "1,\"2,3" } else { "1,2,3" }.into()).collect();
-    write("quote.csv", format!("u1,u2,y1\n{}\n", rows.join("\n")).as_bytes());
-    write("latin.csv", b"u1,u2,y1,T_\xb0C\n1,2,3,4\n");
-    write("binary.csv", &[0, 159, 146, 150, 0, 10, 255, 254]);
-    write("utf16.csv", &"u1,u2,y1\n1,2,3\n".encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>());
+    bench.write("quote.csv", format!("u1,u2,y1\n{}\n", rows.join("\n")));
+    bench.write("latin.csv", b"u1,u2,y1,T_\xb0C\n1,2,3,4\n");
+    bench.write("binary.csv", [0, 159, 146, 150, 0, 10, 255, 254]);
+    bench.write(
+        "utf16.csv",
+        "u1,u2,y1\n1,2,3\n".encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>(),
+    );
     std::fs::create_dir(bench.path("folder.csv")).unwrap();
     arrays(&bench);
 
@@ -150,12 +152,12 @@ fn sizes() {
     let names: Vec<String> = (1..=60_000).map(|i| format!("u{i}")).collect();
     for (name, count) in [("wide.csv", 12), ("many.csv", 20)] {
         let rows: String = (0..count).map(|t| format!("{t},{}\n", wide(60_000, "1.5"))).collect();
-        std::fs::write(bench.path(name), format!("y1,{}\n{rows}", names.join(","))).unwrap();
+        bench.write(name, format!("y1,{}\n{rows}", names.join(",")));
     }
     for (name, u, y) in [("tiny_u.csv", 1e-200, 1.0), ("tiny_y.csv", 1.0, 1e-200), ("huge.csv", 1e200, 1.0)] {
         let row = |t: i32| format!("{:e},{:e}\n", u * f64::from(t * t % 7), y * f64::from(t * t % 5));
         let rows: String = (0..40).map(row).collect();
-        std::fs::write(bench.path(name), format!("u1,y1\n{rows}")).unwrap();
+        bench.write(name, format!("u1,y1\n{rows}"));
     }
     let mut cases: Vec<(String, &str)> = Vec::new();
     for (options, word) in [
@@ -195,20 +197,20 @@ fn arrays(bench: &Bench) {
     ndarray_npy::write_npy(bench.path("u.npy"), &u).unwrap();
     ndarray_npy::write_npy(bench.path("y.npy"), &y).unwrap();
     ndarray_npy::write_npy(bench.path("long.npy"), &Array1::from(vec![1.0; 4])).unwrap();
-    std::fs::write(bench.path("junk.npy"), "not numpy at all").unwrap();
-    std::fs::write(bench.path("junk.npz"), "PK not an archive").unwrap();
-    std::fs::write(bench.path("empty.npz"), "").unwrap();
+    bench.write("junk.npy", "not numpy at all");
+    bench.write("junk.npz", "PK not an archive");
+    bench.write("empty.npz", "");
     let whole = std::fs::read(bench.path("u.npy")).unwrap();
-    std::fs::write(bench.path("cut.npy"), &whole[..whole.len() - 8]).unwrap();
+    bench.write("cut.npy", &whole[..whole.len() - 8]);
     // Headers that claim what nobody has: of the array, of their own length, and of the depth of their nesting.
     let header = |text: &str| {
         let length = u16::try_from(text.len() + 1).unwrap().to_le_bytes();
         [b"\x93NUMPY\x01\x00", &length[..], text.as_bytes(), b"\n"].concat()
     };
     let claim = header("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000, 3)}");
-    std::fs::write(bench.path("absurd.npy"), &claim).unwrap();
-    std::fs::write(bench.path("endless.npy"), b"\x93NUMPY\x02\x00\xff\xff\xff\xff{").unwrap();
-    std::fs::write(bench.path("nested.npy"), header(&"(".repeat(60_000))).unwrap();
+    bench.write("absurd.npy", &claim);
+    bench.write("endless.npy", b"\x93NUMPY\x02\x00\xff\xff\xff\xff{");
+    bench.write("nested.npy", header(&"(".repeat(60_000)));
     let mut nan = u.clone();
     nan[[1, 0]] = f64::NAN;
     let three = Array2::from_elem((3, 3), 1.0);
@@ -243,7 +245,7 @@ fn arrays(bench: &Bench) {
     absurd.write_all(&claim).unwrap();
     absurd.finish().unwrap();
     let whole = std::fs::read(bench.path("good.npz")).unwrap();
-    std::fs::write(bench.path("cut.npz"), &whole[..whole.len() / 2]).unwrap();
+    bench.write("cut.npz", &whole[..whole.len() / 2]);
 }
 
 /// CRC-32 (ISO-HDLC) of bytes 0 to 11 and 16 to the end, as FORMAT.md says.
@@ -270,7 +272,7 @@ fn models() {
         ("flipped.tha", &flipped),
         ("newer.tha", &newer),
     ] {
-        std::fs::write(bench.path(name), content).unwrap();
+        bench.write(name, content);
     }
     let mut cases = Vec::new();
     for (file, word) in [
@@ -320,14 +322,14 @@ fn models() {
 fn channels_in_another_order() {
     let bench = bench();
     for file in ["train.csv", "test.csv"] {
-        let text = std::fs::read_to_string(bench.path(file)).unwrap();
+        let text = bench.read(file);
         let line = |line: &str| {
             let fields: Vec<&str> = line.split(',').collect();
             format!("{},note,{},{}\n", fields[2], fields[1], fields[0])
         };
         let shuffled: String = text.lines().map(line).collect();
         assert!(shuffled.starts_with("y1,note,u2,u1\n"));
-        std::fs::write(bench.path(&format!("shuffled_{file}")), shuffled).unwrap();
+        bench.write(&format!("shuffled_{file}"), shuffled);
     }
     let same = |command: &str, file: &str| {
         assert_eq!(
@@ -346,17 +348,11 @@ fn channels_in_another_order() {
     // A model of the other order is another file, and the analysis brings the two together.
     bench.ok("tha-train fit shuffled_train.csv --memory 2 --degree 2 --restarts 1 -q --heads 2 --subset-size 1 --out h.tha");
     let error = |ensemble: &str| {
-        let text =
-            bench.ok(&format!("tha-train analyze --full good.tha --ensemble {ensemble} test.csv --json"));
-        let error: f64 = text.split("\"error\":").nth(1).unwrap().split(',').next().unwrap().parse().unwrap();
-        error
+        let line = format!("tha-train analyze --full good.tha --ensemble {ensemble} test.csv");
+        value(&bench.json(&line)["error"])
     };
-    assert!(
-        (error("h.tha") / error("heads.tha") - 1.0).abs() < 1e-3,
-        "{} {}",
-        error("h.tha"),
-        error("heads.tha")
-    );
+    let (other, own) = (error("h.tha"), error("heads.tha"));
+    assert!((other / own - 1.0).abs() < 1e-3, "{other} {own}");
 }
 
 /// Few samples are not bad input: a search over them comes to its end.

@@ -11,11 +11,9 @@ fn bench() -> Bench {
 fn the_whole_path_and_the_commands_to_try_next() {
     let bench = bench();
     std::fs::create_dir(bench.path("my demo")).unwrap();
-    std::fs::write(bench.path("my demo/mine.txt"), "keep").unwrap();
-    std::fs::write(bench.path("my demo/full.tha"), b"\x89THA of an earlier run").unwrap();
-    let said = bench.ok("tha-train demo --out 'my demo' --json --quiet");
-    assert_eq!(said.lines().count(), 1, "one JSON object and nothing else");
-    let report: serde_json::Value = serde_json::from_str(&said).unwrap();
+    bench.write("my demo/mine.txt", "keep");
+    bench.write("my demo/full.tha", b"\x89THA of an earlier run");
+    let report = bench.json("tha-train demo --out 'my demo' --quiet");
 
     let error = |name: &str| {
         let line = report["models"].as_array().unwrap().iter().find(|line| line["model"] == name).unwrap();
@@ -40,8 +38,8 @@ fn the_whole_path_and_the_commands_to_try_next() {
         let file = bench.path("my demo").join(file.as_str().unwrap());
         assert!(std::fs::metadata(&file).unwrap().len() > 100, "{}", file.display());
     }
-    assert_eq!(std::fs::read(bench.path("my demo/mine.txt")).unwrap(), b"keep");
-    let page = std::fs::read_to_string(bench.path("my demo/report.html")).unwrap();
+    assert_eq!(bench.read("my demo/mine.txt"), "keep");
+    let page = bench.read("my demo/report.html");
     for part in
         ["Beside the other models", "How far from the full model", "What the model leaves", "Size and cost"]
     {
@@ -71,7 +69,7 @@ fn interrupted(folder: &str) -> String {
 fn ctrl_c_in_the_middle_leaves_nothing() {
     let bench = bench();
     let output = bench.run(&interrupted("d"));
-    let said = std::fs::read_to_string(bench.path("log")).unwrap();
+    let said = bench.read("log");
     assert_eq!(output.status.code(), Some(130), "{said}");
     assert!(said.lines().last().unwrap().contains("interrupted"), "{said}");
     assert!(!bench.path("d").exists());

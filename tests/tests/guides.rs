@@ -7,7 +7,7 @@
 use ndarray::Array2;
 use std::path::Path;
 use tha_tests::markdown::{Block, blocks, commands};
-use tha_tests::{Bench, root};
+use tha_tests::{Bench, root, said};
 
 /// Programs whose commands stand in `.ci/run`, if anywhere.
 const ELSEWHERE: [&str; 5] = ["cargo", "rustup", "apt-get", "git", "pip"];
@@ -53,10 +53,7 @@ fn read(path: &Path) -> String {
 /// What a block of another language must not hold: it would not be executed.
 fn is_command(line: &str) -> bool {
     let line = line.trim_start_matches("$ ");
-    ["tha-train ", "tha-firmware-sim "]
-        .iter()
-        .chain(&["cargo ", "rustup "])
-        .any(|start| line.starts_with(start))
+    ["tha-train ", "tha-firmware-sim ", "cargo ", "rustup "].iter().any(|start| line.starts_with(start))
 }
 
 #[test]
@@ -75,7 +72,7 @@ fn every_command_is_executed() {
         for block in blocks {
             let place = format!("{name}, line {}", block.line);
             if let Some(file) = &block.file {
-                std::fs::write(bench.path(file), &block.text).unwrap();
+                bench.write(file, &block.text);
             }
             if block.language != "sh" {
                 assert!(!block.language.is_empty(), "{place}: a block without a language; commands are `sh`");
@@ -89,11 +86,10 @@ fn every_command_is_executed() {
                     assert!(in_ci(&command), "{place}: `{command}` is neither run here nor by .ci/run");
                 } else {
                     let output = bench.run(&command);
-                    let said = String::from_utf8_lossy(&output.stderr);
+                    let said = said(&output);
                     let missing = command.contains(" --target ") && said.contains(" is missing")
                         || command.contains("| parallel ") && said.contains("not found");
-                    let skip = missing && !require_qemu;
-                    if skip {
+                    if missing && !require_qemu {
                         println!("note: {place}: {command}: {said}skipped");
                     } else {
                         assert!(output.status.success(), "{place}: {command}: {said}");
@@ -131,15 +127,11 @@ fn the_theory_is_where_its_map_says() {
         assert!(map.contains(&format!("| {kind}")), "no {kind}");
     }
     for (kind, count) in [("Definition", 14), ("Theorem", 6), ("Lemma", 2)] {
+        let start = format!("| {kind}");
+        let cells = || map.lines().filter_map(|line| line.strip_prefix(&start)?.split('|').next());
+        let words = || cells().flat_map(|cell| cell.trim_start_matches('s').split([' ', ',']));
         for number in 1..=count {
-            let row = |line: &str| {
-                line.strip_prefix(&format!("| {kind}")).and_then(|rest| rest.split('|').next()).is_some_and(
-                    |cell| {
-                        cell.trim_start_matches('s').split([' ', ',']).any(|word| word == number.to_string())
-                    },
-                )
-            };
-            assert!(map.lines().any(row), "{kind} {number} is not in the map");
+            assert!(words().any(|word| word == number.to_string()), "{kind} {number} is not in the map");
         }
     }
     // Files named in the text between the tables.

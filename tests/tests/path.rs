@@ -5,7 +5,6 @@ mod bits;
 
 use bits::{MAIN_C, MAIN_RUST, fed, stream};
 use std::path::Path;
-use std::process::Command;
 use tha_firmware_sim::model_file::ModelFile;
 use tha_tests::{Bench, root, value};
 use tha_train::Source;
@@ -41,9 +40,8 @@ fn filters_and_maps_from_data_to_the_stream() {
             assert!(replay["bit_exact"] == true && replay["ok"] == true, "{replay}");
         }
     }
-    let refused = bench.run("tha-train analyze --full now.tha --ensemble heads.tha d/test.csv");
-    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(refused.status.code() == Some(2) && said.contains("--basis"), "{said}");
+    let said = bench.refusal("tha-train analyze --full now.tha --ensemble heads.tha d/test.csv");
+    assert!(said.contains("--basis"), "{said}");
 }
 
 #[test]
@@ -59,7 +57,7 @@ fn from_data_to_the_same_bits_in_c_and_rust() {
     let analysis =
         bench.ok("tha-train analyze --full full.tha --ensemble model.tha d/test.csv --json --report r.html");
     assert!(analysis.contains("\"theorem1\""));
-    assert!(std::fs::read_to_string(bench.path("r.html")).unwrap().ends_with("</html>\n"));
+    assert!(bench.read("r.html").ends_with("</html>\n"));
     let replay = bench.ok("tha-firmware-sim run model.tha d/test.csv --json");
     assert!(replay.contains("\"bit_exact\":true") && replay.contains("\"ok\":true"), "{replay}");
     bench.ok("tha-train export model.tha --to c --out c -q");
@@ -77,26 +75,21 @@ fn from_data_to_the_same_bits_in_c_and_rust() {
     let flagged = |line: &str| line.starts_with("0 ") && !line.starts_with("0 0 ");
     assert!(expected.lines().any(|line| line.starts_with("0 0 ")) && expected.lines().any(flagged));
 
-    std::fs::write(bench.path("c/main.c"), MAIN_C).unwrap();
+    bench.write("c/main.c", MAIN_C);
     bench.ok("cd c && gcc -std=c99 -Wall -Wextra -Werror -O2 -ffp-contract=off main.c model.c -o main");
     assert!(fed(&bench.path("c/main"), &samples) == expected, "the C program gives other bits");
 
-    std::fs::write(bench.path("rust/src/main.rs"), MAIN_RUST).unwrap();
+    bench.write("rust/src/main.rs", MAIN_RUST);
     let manifest = format!(
         "[package]\nname = \"exported\"\nedition = \"2024\"\n\n[dependencies]\ntha-core.path = {:?}\n\n[workspace]\n",
         root().join("tha-core")
     );
-    std::fs::write(bench.path("rust/Cargo.toml"), manifest).unwrap();
+    bench.write("rust/Cargo.toml", manifest);
     // The versions of the workspace, which are on this machine already: no network.
     std::fs::copy(root().join("Cargo.lock"), bench.path("rust/Cargo.lock")).unwrap();
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("exported");
-    let built = Command::new(env!("CARGO"))
-        .args(["build", "--offline", "--quiet"])
-        .current_dir(bench.path("rust"))
-        .env("CARGO_TARGET_DIR", &target)
-        .output()
-        .unwrap();
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let cargo = format!("CARGO_TARGET_DIR={target:?} {:?}", env!("CARGO"));
+    bench.ok(&format!("cd rust && {cargo} build --offline --quiet"));
     assert!(fed(&target.join("debug/exported"), &samples) == expected, "the Rust program gives other bits");
 }
 
@@ -109,18 +102,18 @@ fn units_do_not_matter() {
     );
     for unit in [1e-34, 1e-30, 1e30, 1e35] {
         for file in ["train.csv", "test.csv"] {
-            let text = std::fs::read_to_string(bench.path(file)).unwrap();
+            let text = bench.read(file);
             let (head, rows) = text.split_once('\n').unwrap();
             let scaled = |field: &str| format!("{:e}", unit * field.parse::<f64>().unwrap());
             let row = |row: &str| row.split(',').map(scaled).collect::<Vec<_>>().join(",") + "\n";
             let rows: String = rows.lines().map(row).collect();
-            std::fs::write(bench.path(&format!("unit_{file}")), format!("{head}\n{rows}")).unwrap();
+            bench.write(&format!("unit_{file}"), format!("{head}\n{rows}"));
         }
         bench.ok("tha-train fit unit_train.csv --memory 2 --degree 2 --out m.tha --report r.html -q");
         let nrmse = value(&bench.json("tha-train evaluate m.tha unit_test.csv -q")["nrmse"]);
         assert!(nrmse < 0.03, "{unit}: {nrmse}");
         bench.ok("tha-train predict m.tha unit_test.csv --out p.csv -q");
-        let prediction = std::fs::read_to_string(bench.path("p.csv")).unwrap();
+        let prediction = bench.read("p.csv");
         let largest = prediction.lines().filter_map(|line| line.parse::<f64>().ok()).fold(0.0, f64::max);
         assert!((0.5..50.0).contains(&(largest / unit)), "{unit}: {largest}");
         let run = bench.json("tha-firmware-sim run m.tha unit_test.csv --target host");

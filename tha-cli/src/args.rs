@@ -45,3 +45,21 @@ impl DataArgs {
         [&self.data, &self.u, &self.y].into_iter().flatten().map(PathBuf::as_path)
     }
 }
+
+/// A model and the data for it.
+#[derive(Args, Clone, Debug)]
+pub struct ModelAndData {
+    /// Model file.
+    #[arg(value_name = "MODEL")]
+    pub model: PathBuf,
+    /// The data.
+    #[command(flatten)]
+    pub data: DataArgs,
+}
+
+impl ModelAndData {
+    /// The files that are named.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.data.files().chain([self.model.as_path()])
+    }
+}

@@ -14,7 +14,7 @@ mod speak;
 mod status;
 mod table;
 
-pub use args::{DataArgs, Replace, Speech};
+pub use args::{DataArgs, ModelAndData, Replace, Speech};
 pub use flags::with_flags;
 pub use manual::{CompletionsArgs, ManArgs, completions, man};
 pub use speak::{note, print, result, say, summary};

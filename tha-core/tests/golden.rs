@@ -4,7 +4,7 @@
 mod common;
 
 use common::staged::staged;
-use common::{Room, crc32};
+use common::{Room, crc32, parsed};
 use tha_core::build::{
     AlignedBytes, Core, Head, InputChannel, Interval, ModelSpec, OutputChannel, Provenance,
 };
@@ -101,8 +101,7 @@ fn the_small_file_is_what_the_specification_says() {
 
 #[test]
 fn the_small_file_computes_what_the_algebra_says() {
-    let flash = AlignedBytes::new(&small_bytes());
-    let model = Model::parse(&flash).unwrap();
+    let model = parsed(&small_bytes());
     let mut state = Room::new(&model).unwrap();
     push(&model, &mut state, &[0.0, 1.5]);
     let output = push(&model, &mut state, &[0.0, 5.0]).output().unwrap();
@@ -115,8 +114,7 @@ fn the_small_file_computes_what_the_algebra_says() {
 
 #[test]
 fn names_and_provenance_are_borrowed_from_the_file() {
-    let flash = AlignedBytes::new(&small_bytes());
-    let model = Model::parse(&flash).unwrap();
+    let model = parsed(&small_bytes());
     assert_eq!(model.input_names().collect::<Vec<_>>(), ["a", "b"]);
     assert_eq!(model.output_names().collect::<Vec<_>>(), ["y"]);
     let provenance = model.provenance();
@@ -131,22 +129,24 @@ fn names_and_provenance_are_borrowed_from_the_file() {
     assert!(head.core(1).unwrap().get(2, 0, 0).is_none() && head.core(2).is_none());
 }
 
+/// The bits of the outputs of the last of some samples.
+fn last_output<const P: usize>(model: &Model<'_>, samples: u8, sample: impl Fn(f32) -> [f32; P]) -> Vec<u32> {
+    let (mut state, mut last) = (Room::new(model).unwrap(), Vec::new());
+    for t in 0..samples {
+        let step = push(model, &mut state, &sample(f32::from(t)));
+        last = step.output().map(|output| output.y.iter().map(|y| y.to_bits()).collect()).unwrap_or_default();
+    }
+    last
+}
+
 /// A larger file of the first release of this format: two heads, two outputs, ranks that use every block width.
 /// It must parse, and give these outputs, for ever.
 #[test]
 fn a_file_of_the_first_release_still_reads() {
     let bytes = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/format1.tha")).unwrap();
-    let flash = AlignedBytes::new(&bytes);
-    let model = Model::parse(&flash).unwrap();
+    let model = parsed(&bytes);
     assert_eq!(model.checksum(), FORMAT1.0);
-    let mut state = Room::new(&model).unwrap();
-    let mut last = Vec::new();
-    for t in 0..8u8 {
-        let t = f32::from(t);
-        let step = push(&model, &mut state, &[0.125 * t, -0.25 * t, 0.5 - 0.125 * t]);
-        last = step.output().map(|output| output.y.iter().map(|y| y.to_bits()).collect()).unwrap_or_default();
-    }
-    assert_eq!(last, FORMAT1.1);
+    assert_eq!(last_output(&model, 8, |t| [0.125 * t, -0.25 * t, 0.5 - 0.125 * t]), FORMAT1.1);
     // Written anew it is a file of format 2, with the same model in it.
     let spec = ModelSpec::from_bytes(&bytes).unwrap();
     let written = spec.to_bytes().unwrap();
@@ -216,8 +216,7 @@ fn the_small_file_in_format_3() {
         bytes
     );
 
-    let flash = AlignedBytes::new(&bytes);
-    let model = Model::parse(&flash).unwrap();
+    let model = parsed(&bytes);
     assert_eq!((model.coverage(), model.half_widths()), (0.9, &[4.5][..]));
     let mut state = Room::new(&model).unwrap();
     push(&model, &mut state, &[0.0, 1.5]);
@@ -236,16 +235,7 @@ fn a_file_with_filters_and_maps_still_reads() {
     }
     let bytes = std::fs::read(path).unwrap();
     assert_eq!(ModelSpec::from_bytes(&bytes).unwrap().to_bytes().unwrap(), bytes);
-    let flash = AlignedBytes::new(&bytes);
-    let model = Model::parse(&flash).unwrap();
-    let mut state = Room::new(&model).unwrap();
-    let mut last = Vec::new();
-    for t in 0..100u8 {
-        let t = f32::from(t);
-        let step = push(&model, &mut state, &[0.01 * t, 1.0 - 0.02 * t]);
-        last = step.output().map(|output| output.y.iter().map(|y| y.to_bits()).collect()).unwrap_or_default();
-    }
-    assert_eq!(last, FORMAT2, "{last:x?}");
+    assert_eq!(last_output(&parsed(&bytes), 100, |t| [0.01 * t, 1.0 - 0.02 * t]), FORMAT2);
 
     // Resonators of an earlier state of the format had five values each. They are refused, not misread.
     let description = u32::from_le_bytes(bytes[16..20].try_into().unwrap()).next_multiple_of(4) as usize;

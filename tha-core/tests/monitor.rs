@@ -15,15 +15,11 @@ const SIZE: Dimensions = Dimensions { inputs: 1, outputs: 1, memory: 1, degree: 
 /// y = sum of w_k slope_k u, in physical units.
 fn slopes(slopes: &[(f32, f32)], residual: f32) -> Model<'static> {
     let mut spec = random_spec(1, SIZE);
-    spec.inputs[0].offset = 0.0;
-    spec.inputs[0].gain = 1.0;
-    spec.outputs[0].offset = 0.0;
-    spec.outputs[0].scale = 1.0;
-    spec.outputs[0].residual = residual;
-    spec.heads = slopes
-        .iter()
-        .map(|&(weight, slope)| Head::from_cores(vec![0], weight, vec![Core::new(1, 2, 1, vec![0.0, slope])]))
-        .collect();
+    (spec.inputs[0].offset, spec.inputs[0].gain) = (0.0, 1.0);
+    (spec.outputs[0].offset, spec.outputs[0].scale, spec.outputs[0].residual) = (0.0, 1.0, residual);
+    let core = |slope| Core::new(1, 2, 1, vec![0.0, slope]);
+    let head = |&(weight, slope): &(f32, f32)| Head::from_cores(vec![0], weight, vec![core(slope)]);
+    spec.heads = slopes.iter().map(head).collect();
     loaded(&spec)
 }
 

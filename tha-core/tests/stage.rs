@@ -3,17 +3,15 @@
 mod common;
 
 use common::staged::{recompute, staged};
-use common::{flash, loaded};
+use common::{Room, flash, loaded, units};
 use proptest::prelude::*;
+use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
-use rand::{RngExt, SeedableRng};
 use tha_core::build::{
     AlignedBytes, BuildError, Core, Feature, Filter, Head, ModelSpec, Resonator, Section, Signal, Source,
     Stage,
 };
-use tha_core::{Model, ParseError, RangePolicy, State, Step, Swap, SwapError, push};
-
-type Room = State<8, 512, 1024>;
+use tha_core::{Model, ParseError, RangePolicy, Step, Swap, SwapError, push};
 
 proptest! {
     #[test]
@@ -27,7 +25,7 @@ proptest! {
         let mut state = Room::new(&model).unwrap();
         let (mut random, mut samples) = (ChaCha8Rng::seed_from_u64(seed), Vec::new());
         for t in 1..spec.settled() + 5 {
-            let u: Vec<f32> = (0..inputs).map(|_| random.random_range(-1.0..1.0_f32)).collect();
+            let u = units(&mut random, inputs);
             samples.push(u.clone());
             match push(&model, &mut state, &u) {
                 Step::Warming { remaining } => prop_assert_eq!(remaining, spec.settled() - t),
@@ -66,7 +64,7 @@ proptest! {
         let Ok(mut state) = Room::new(&model) else { return Ok(()) };
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         for _ in 0..20 {
-            push(&model, &mut state, &[random.random_range(-1.0..1.0), random.random_range(-1.0..1.0)]);
+            push(&model, &mut state, &units(&mut random, 2));
         }
     }
 }
@@ -82,8 +80,7 @@ fn linear(sections: Vec<Section>, features: Vec<Feature>, rows: Vec<f32>) -> Mod
     spec.stage = Stage { sections, features, ..Stage::default() };
     spec.stage.settle();
     let core = Core::new(1, rows.len(), 1, rows);
-    spec.heads =
-        vec![Head { inputs: vec![0], outputs: 0..1, weights: vec![1.0], features: used, cores: vec![core] }];
+    spec.heads = vec![Head { features: used, ..Head::from_cores(vec![0], 1.0, vec![core]) }];
     spec
 }
 

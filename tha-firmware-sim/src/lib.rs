@@ -1,7 +1,7 @@
 //! Replays recordings through tha-core, on the host and on emulated Cortex-M boards, and compares the stream with the
 //! f64 batch prediction of tha-train.
 //!
-//! - [`replay`]: a recording through the stream, against the batch and its [`bound`];
+//! - [`replay`]: a recording through the stream, against the batch and the [`bound`](tha_train::bound) of its rounding;
 //! - [`emulator`]: the same on a board's instruction set;
 //! - `faults`: what the device does when sensors, power or flash misbehave;
 //! - `boards`: which boards a model fits;
@@ -20,5 +20,3 @@ pub mod replay;
 pub mod soak;
 pub mod stream;
 mod watch;
-
-pub use tha_train::{bound, reference};

@@ -5,7 +5,7 @@ use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
 use std::path::Path;
 use tha_core::build::{AlignedBytes, ModelSpec};
-use tha_core::{Capacities, ParseError, Shape, integer};
+use tha_core::{ParseError, Shape, integer};
 use tha_train::ModelError;
 pub use tha_train::device::DeviceModel;
 use tha_train::host::refusal;
@@ -60,11 +60,10 @@ impl ModelFile {
 
     /// Another model of the same shape: weights and gains a little different.
     pub fn variant(&self, random: &mut ChaCha8Rng) -> Self {
-        let spec = match self.model() {
+        let mut spec = match self.model() {
             DeviceModel::Float(model) => ModelSpec::from_model(&model),
             DeviceModel::Integer(model) => return self.with_other_weights(&model, random),
         };
-        let mut spec = spec;
         for head in &mut spec.heads {
             let factor = 1.0 + 0.1 * random.random_range(-1.0..1.0);
             head.weights.iter_mut().for_each(|weight| *weight *= factor);
@@ -96,13 +95,10 @@ impl ModelFile {
 
     /// RAM of a state with exactly the model's capacities on a 32-bit device.
     pub fn state_bytes(&self) -> usize {
-        state_bytes(&self.model().capacities())
+        let needs = self.model().capacities();
+        // Values and flags of the channels, eleven scalars and two policies of one byte each.
+        4 * (needs.history + needs.scratch) + (needs.inputs + 2).next_multiple_of(4) + 11 * 4
     }
-}
-
-/// Values and flags of the channels, eleven scalars and two policies of one byte each.
-fn state_bytes(needs: &Capacities) -> usize {
-    4 * (needs.history + needs.scratch) + (needs.inputs + 2).next_multiple_of(4) + 11 * 4
 }
 
 /// The file with the checksum that its contents ask for.

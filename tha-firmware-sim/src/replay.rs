@@ -24,14 +24,9 @@ pub enum Target {
 
 impl Target {
     /// All of them.
-    pub const ALL: [Self; 1 + Processor::ALL.len()] = {
-        let mut all = [Self::Host; 1 + Processor::ALL.len()];
-        let mut k = 0;
-        while k < Processor::ALL.len() {
-            all[1 + k] = Self::Board(Processor::ALL[k]);
-            k += 1;
-        }
-        all
+    pub const ALL: [Self; 6] = {
+        let [a, b, c, d, e] = Processor::ALL;
+        [Self::Host, Self::Board(a), Self::Board(b), Self::Board(c), Self::Board(d), Self::Board(e)]
     };
 
     /// The name on the command line.

@@ -7,11 +7,12 @@ use rand::{RngExt, SeedableRng};
 use tha_firmware_sim::emulator::{
     EmulatorError, Numbers, Processor, Replay, Setting, StackUse, build, build_linked, replay,
 };
-use tha_firmware_sim::model_file::{DeviceModel, ModelFile};
+use tha_firmware_sim::model_file::ModelFile;
+use tha_firmware_sim::replay::follows_the_format;
 use tha_firmware_sim::stream::Device;
-use tha_train::reference::IntegerReference;
 use tha_train::{
-    FitParams, QuantizeParams, RangePolicy, Ridge, Silent, SynthKind as Kind, SynthParams, generate, quantize,
+    Dataset, FitParams, QuantizeParams, RangePolicy, Record, Ridge, Silent, SynthKind as Kind, SynthParams,
+    generate, quantize,
 };
 
 /// Two outputs, three inputs, M = 4, d = 3.
@@ -140,25 +141,14 @@ fn integers_have_the_same_bits_on_100_000_samples() {
 #[test]
 fn integers_follow_the_format() {
     for file in integers() {
-        let (samples, width) = (samples(&file, 3000), file.shape().inputs);
-        let DeviceModel::Integer(model) = file.model() else { panic!("not integers") };
-        let mut plain = IntegerReference::new(&model);
-        let mut device = Device::new(&file).unwrap();
-        let mut compared = 0;
-        for (t, row) in samples.chunks_exact(width).enumerate() {
-            if t % 1000 == 0 {
-                plain.reset();
-                device.reset();
-            }
-            let said = device.push(row);
-            let expected = plain.push(row);
-            assert_eq!(said.status.ready(), expected.is_some());
-            for (j, counts) in expected.iter().flatten().enumerate() {
-                let y = model.outputs()[j].offset + model.units()[j].unit * *counts as f32;
-                assert_eq!(said.y[j].to_bits(), y.to_bits());
-                compared += 1;
-            }
-        }
-        assert!(compared > 4000);
+        let (samples, shape) = (samples(&file, 3000), file.shape());
+        let stream = Device::new(&file).unwrap().replay(&samples, &[1000; 3]);
+        let record = |k: usize| Record { id: k.to_string(), rows: 1000 * k..1000 * (k + 1) };
+        let records = (0..3).map(record).collect();
+        let data = Dataset { records, ..Dataset::new("random", vec![vec![0.0; 3000]; shape.inputs], vec![]) };
+        assert!(follows_the_format(&file, &data, &samples, &stream));
+        let ready = stream.status.iter().filter(|status| status.ready()).count();
+        assert_eq!(ready, data.scored_rows(file.model().settled()).len());
+        assert!(ready * shape.outputs > 4000);
     }
 }

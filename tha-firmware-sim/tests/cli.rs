@@ -1,80 +1,45 @@
 //! The command line as scripts use it: JSON fields and exit codes.
 
-use serde_json::Value;
-use std::path::PathBuf;
-use std::process::{Command, Output};
-use tempfile::TempDir;
+use cli_common::{Bench, text};
+use std::process::Command;
 use tha_core::build::{Core, Feature, Filter, Head, ModelSpec, Section, Signal, Source, Stage};
-use tha_train::internals::write_csv;
 use tha_train::{Dataset, SynthKind as Kind, SynthParams, generate};
 
+#[path = "../../tha-train/tests/cli_common/mod.rs"]
+mod cli_common;
 #[allow(dead_code, reason = "the tests of tha-core compute the outputs too")]
 #[path = "../../tha-core/tests/common/staged.rs"]
 mod staged;
 
-struct Bench {
-    folder: TempDir,
+/// A folder with `m.tha` and `d.csv`.
+fn bench() -> Bench {
+    around(0.0, 0.0)
 }
 
-impl Bench {
-    /// A folder with `m.tha` and `d.csv`.
-    fn new() -> Self {
-        Self::around(0.0, 0.0)
-    }
-
-    /// The same system with offsets added to the input `u2` and the output `y1`.
-    fn around(u2: f32, y1: f32) -> Self {
-        let bench = Self { folder: tempfile::tempdir().unwrap() };
-        let options =
-            SynthParams { channels: 3, outputs: 2, samples: 800, ..SynthParams::new(Kind::Volterra) };
-        let mut made = generate(&options).unwrap();
-        let mut spec = made.model.unwrap().spec().clone();
-        let input = &mut spec.inputs[1];
-        [&mut input.offset, &mut input.low, &mut input.high].into_iter().for_each(|value| *value += u2);
-        made.train.u[1].iter_mut().for_each(|value| *value += f64::from(u2));
-        spec.outputs[0].offset += y1;
-        std::fs::write(bench.path("m.tha"), spec.to_bytes().unwrap()).unwrap();
-        bench.write_data("d.csv", &made.train);
-        bench
-    }
-
-    fn write_data(&self, name: &str, data: &Dataset) {
-        let names = [&data.inputs[..], &data.outputs].concat();
-        let columns: Vec<&[f64]> = data.u.iter().chain(&data.y).map(Vec::as_slice).collect();
-        let mut text = Vec::new();
-        write_csv(&mut text, &names, &columns, || Ok(())).unwrap();
-        std::fs::write(self.path(name), text).unwrap();
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn run(&self, line: &str) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tha-firmware-sim"));
-        command.current_dir(self.folder.path()).args(line.split_whitespace()).output().unwrap()
-    }
-
-    fn json(&self, line: &str) -> Value {
-        self.json_and(0, line)
-    }
-
-    fn json_and(&self, code: i32, line: &str) -> Value {
-        let output = self.run(&format!("{line} --json"));
-        assert_eq!(output.status.code(), Some(code), "{line}: {}", text(&output.stderr));
-        let printed = text(&output.stdout);
-        assert_eq!(printed.lines().count(), 1, "{line}: {printed}");
-        serde_json::from_str(&printed).unwrap()
-    }
+/// The same system with offsets added to the input `u2` and the output `y1`.
+fn around(u2: f32, y1: f32) -> Bench {
+    let bench = Bench::new();
+    let options = SynthParams { channels: 3, outputs: 2, samples: 800, ..SynthParams::new(Kind::Volterra) };
+    let mut made = generate(&options).unwrap();
+    let mut spec = made.model.unwrap().spec().clone();
+    let input = &mut spec.inputs[1];
+    [&mut input.offset, &mut input.low, &mut input.high].into_iter().for_each(|value| *value += u2);
+    made.train.u[1].iter_mut().for_each(|value| *value += f64::from(u2));
+    spec.outputs[0].offset += y1;
+    bench.write("m.tha", spec.to_bytes().unwrap());
+    write_data(&bench, "d.csv", &made.train);
+    bench
 }
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+fn write_data(bench: &Bench, name: &str, data: &Dataset) {
+    let mut text = Vec::new();
+    data.write_csv(&mut text).unwrap();
+    bench.write(name, text);
 }
 
 #[test]
 fn run_on_the_host() {
-    let bench = Bench::new();
+    let bench = bench();
     let report = bench.json("run m.tha d.csv --target host");
     for field in [
         "samples",
@@ -105,7 +70,7 @@ fn run_on_the_host() {
 fn an_offset_that_eats_the_digits_of_f32_is_a_failure() {
     for (u2, y1, eaten) in [(1e8, 0.0, "'u2' eats"), (0.0, -1e8, "'y1' eats"), (1e8, 1e8, "'u2', 'y1' eats")]
     {
-        let bench = Bench::around(u2, y1);
+        let bench = around(u2, y1);
         let report = bench.json_and(1, "run m.tha d.csv");
         assert_eq!((&report["ok"], &report["bit_exact"]), (&false.into(), &true.into()));
         assert!(report["max_abs_error"].as_f64() <= report["error_bound"].as_f64(), "{report}");
@@ -116,15 +81,15 @@ fn an_offset_that_eats_the_digits_of_f32_is_a_failure() {
         assert!(words.contains(&format!("FAILED: {lost}")) && !words.contains("within the bound"), "{words}");
     }
     // f32 has digits enough for these.
-    let report = Bench::around(1e3, 1e3).json("run m.tha d.csv");
+    let report = around(1e3, 1e3).json("run m.tha d.csv");
     assert!(report["max_rel_error"].as_f64() < Some(1e-2) && report["lost"].is_null(), "{report}");
 }
 
 #[test]
 fn an_output_that_stands_still_is_judged_by_its_size_and_one_beyond_f32_not_at_all() {
-    let bench = Bench::around(0.0, 5.0);
+    let bench = around(0.0, 5.0);
     for (name, value, code) in [("still.csv", 0.25, 0), ("huge.csv", 1e30, 1)] {
-        bench.write_data(name, &Dataset::new(name, vec![vec![value; 20]; 3], vec![vec![0.0; 20]; 2]));
+        write_data(&bench, name, &Dataset::new(name, vec![vec![value; 20]; 3], vec![vec![0.0; 20]; 2]));
         let report = bench.json_and(code, &format!("run m.tha {name}"));
         match code {
             0 => assert!(report["max_rel_error"].as_f64() < Some(1e-5), "{report}"),
@@ -138,7 +103,7 @@ fn an_output_that_stands_still_is_judged_by_its_size_and_one_beyond_f32_not_at_a
 #[cfg(unix)]
 fn a_missing_rust_target_is_named_and_not_installed() {
     use std::os::unix::fs::PermissionsExt;
-    let bench = Bench::new();
+    let bench = bench();
     // A machine with QEMU and without the targets. What cargo says is what the compiler says there.
     for (tool, script) in [
         ("rustup", "echo \"$@\" >> \"$(dirname \"$0\")/calls\""),
@@ -146,19 +111,15 @@ fn a_missing_rust_target_is_named_and_not_installed() {
         ("qemu-system-riscv32", "exit 0"),
         ("cargo", "echo \"error[E0463]: can't find crate for \\`core\\`\" >&2; exit 101"),
     ] {
-        std::fs::write(bench.path(tool), format!("#!/bin/sh\n{script}\n")).unwrap();
+        bench.write(tool, format!("#!/bin/sh\n{script}\n"));
         std::fs::set_permissions(bench.path(tool), PermissionsExt::from_mode(0o755)).unwrap();
     }
-    let path = std::env::join_paths(
-        [bench.path("")].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
-    );
-    let path = path.unwrap();
+    let path = format!("{}:{}", bench.path("").display(), std::env::var("PATH").unwrap());
     for (name, target) in
         [("cortex-m4f", "thumbv7em-none-eabihf"), ("riscv32", "riscv32imc-unknown-none-elf")]
     {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tha-firmware-sim"));
-        command.current_dir(bench.folder.path()).env("PATH", &path).env("CARGO", bench.path("cargo"));
-        let output = command.args(["run", "m.tha", "d.csv", "-q", "--target", name]).output().unwrap();
+        let mut command = bench.command(&format!("run m.tha d.csv -q --target {name}"));
+        let output = command.env("PATH", &path).env("CARGO", bench.path("cargo")).output().unwrap();
         let said = text(&output.stderr);
         assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{said}");
         let remedy = format!("rustup target add {target}");
@@ -169,7 +130,7 @@ fn a_missing_rust_target_is_named_and_not_installed() {
 
 #[test]
 fn faults_are_reported_and_repeatable() {
-    let bench = Bench::new();
+    let bench = bench();
     let campaign = bench.json("faults m.tha d.csv --seed 3 --trials 20");
     assert_eq!(campaign["ok"], true);
     let kinds = campaign["kinds"].as_array().unwrap();
@@ -187,10 +148,10 @@ fn faults_are_reported_and_repeatable() {
 
 #[test]
 fn faults_of_a_model_with_filters_and_maps() {
-    let bench = Bench::new();
-    let plain = ModelSpec::from_bytes(&std::fs::read(bench.path("m.tha")).unwrap()).unwrap();
+    let bench = bench();
+    let plain = ModelSpec::from_bytes(&bench.read("m.tha")).unwrap();
     let spec = ModelSpec { inputs: plain.inputs, outputs: plain.outputs, ..staged::staged(1, 3, 2, 3) };
-    std::fs::write(bench.path("m.tha"), spec.to_bytes().unwrap()).unwrap();
+    bench.write("m.tha", spec.to_bytes().unwrap());
     let campaign = bench.json("faults m.tha d.csv --seed 3 --trials 20");
     assert_eq!(campaign["ok"], true, "{campaign}");
     for kind in campaign["kinds"].as_array().unwrap() {
@@ -202,8 +163,8 @@ fn faults_of_a_model_with_filters_and_maps() {
 /// after a fault of several samples.
 #[test]
 fn faults_of_a_model_with_averages_and_steep_maps() {
-    let bench = Bench::new();
-    let spec = ModelSpec::from_bytes(&std::fs::read(bench.path("m.tha")).unwrap()).unwrap();
+    let bench = bench();
+    let spec = ModelSpec::from_bytes(&bench.read("m.tha")).unwrap();
     for (slow, narrow) in [(8.0, 0.05), (16.0, 0.01), (4.0, 0.002)] {
         let mut spec = ModelSpec { stage: steep(spec.inputs.len(), slow, narrow), ..spec.clone() };
         // The level itself, and a step up and down again from node to node, as a relay would make it.
@@ -211,16 +172,10 @@ fn faults_of_a_model_with_averages_and_steep_maps() {
             (0..3).map(|_| 0.3).chain((0..3).flat_map(|_| [0.0, 0.0, 1.0, 1.0, 0.0, 0.0])).collect();
         let core = Core::new(1, 1 + row.len(), 1, [&[0.0][..], &row].concat());
         spec.memory = 1;
-        spec.heads = (0..2)
-            .map(|j| Head {
-                inputs: vec![0, 1, 2],
-                outputs: j..j + 1,
-                weights: vec![1.0],
-                features: (0..6).collect(),
-                cores: vec![core.clone()],
-            })
-            .collect();
-        std::fs::write(bench.path("steep.tha"), spec.to_bytes().unwrap()).unwrap();
+        let head = Head::from_cores(vec![0, 1, 2], 1.0, vec![core]);
+        let serving = |j| Head { outputs: j..j + 1, features: (0..6).collect(), ..head.clone() };
+        spec.heads = vec![serving(0), serving(1)];
+        bench.write("steep.tha", spec.to_bytes().unwrap());
         let campaign = bench.json("faults steep.tha d.csv --seed 3 --trials 100");
         assert_eq!(campaign["ok"], true, "{slow} {narrow} {campaign}");
     }
@@ -247,7 +202,7 @@ fn steep(inputs: usize, slow: f32, narrow: f32) -> Stage {
 
 #[test]
 fn boards_with_and_without_a_model() {
-    let bench = Bench::new();
+    let bench = bench();
     assert!(bench.json("boards")["boards"].as_array().unwrap().len() > 10);
     let fits = bench.json("boards m.tha --estimate");
     assert!(fits["boards"].as_array().unwrap().iter().all(|board| board["fits"] == true));
@@ -259,7 +214,7 @@ fn boards_with_and_without_a_model() {
 
 #[test]
 fn watch_in_plain_lines() {
-    let bench = Bench::new();
+    let bench = bench();
     let lines = text(&bench.run("watch m.tha d.csv --plain").stdout);
     assert_eq!(lines.lines().count(), 801);
     assert!(lines.starts_with("t,y1,yhat_y1,y2,yhat_y2,device\n0,"));
@@ -267,48 +222,52 @@ fn watch_in_plain_lines() {
     assert!((0.005..0.02).contains(&nrmse), "the noise of the data is 1 %, not {nrmse}");
 }
 
+/// Reads what a terminal shows until a mark stands in it so many times.
+#[cfg(target_os = "linux")]
+fn read_to(mark: &str, times: usize, screen: &mut std::process::ChildStdout, shown: &mut Vec<u8>) {
+    use std::io::Read;
+    let mut bytes = [0; 4096];
+    while text(shown).matches(mark).count() < times {
+        let read = screen.read(&mut bytes).unwrap();
+        assert!(read > 0, "no {mark:?} in {}", text(shown));
+        shown.extend(&bytes[..read]);
+    }
+}
+
 /// In a terminal, which `script` makes where it is installed.
 #[test]
 #[cfg(target_os = "linux")]
 fn watch_gives_the_terminal_back() {
-    use std::io::{Read, Write};
-    use std::process::{ChildStdout, Stdio};
+    use std::io::Write;
+    use std::process::Stdio;
     if Command::new("script").arg("--version").output().is_err() {
         println!("note: script is not installed; skipped");
         return;
     }
-    let bench = Bench::new();
+    let bench = bench();
     let program = env!("CARGO_BIN_EXE_tha-firmware-sim");
     // The shell stays until what it printed is read: `script` drops what comes late once its child has ended.
     let line = format!(
         "before=$(stty -g); sh -c 'echo $$ > pid; exec \"{program}\" watch m.tha d.csv'; code=$?; \
          test \"$before\" = \"$(stty -g)\" || code=99; echo the end; read key; exit $code"
     );
-    let read_to = |mark: &str, screen: &mut ChildStdout, shown: &mut Vec<u8>| {
-        let mut bytes = [0; 4096];
-        while !text(shown).contains(mark) {
-            let read = screen.read(&mut bytes).unwrap();
-            assert!(read > 0, "no {mark:?} in {}", text(shown));
-            shown.extend(&bytes[..read]);
-        }
-    };
     // Two keys and two signals.
     for (end, code) in [("q", 0), ("\x03", 0), ("TERM", 143), ("HUP", 129)] {
         let mut command = Command::new("timeout");
         command.args(["--foreground", "60", "script", "-qec", &line, "/dev/null"]).env("TERM", "xterm");
-        command.current_dir(bench.folder.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.current_dir(bench.path("")).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut script = command.spawn().unwrap();
         let (mut keys, mut screen) = (script.stdin.take().unwrap(), script.stdout.take().unwrap());
         let mut shown = Vec::new();
         // Ctrl-C is a key only once the terminal is the program's.
-        read_to("\x1b[?1049h", &mut screen, &mut shown);
+        read_to("\x1b[?1049h", 1, &mut screen, &mut shown);
         if code == 0 {
             keys.write_all(end.as_bytes()).unwrap();
         } else {
-            let pid = std::fs::read_to_string(bench.path("pid")).unwrap();
+            let pid = text(&bench.read("pid"));
             assert!(Command::new("kill").args(["-s", end, pid.trim()]).status().unwrap().success());
         }
-        read_to("the end", &mut screen, &mut shown);
+        read_to("the end", 1, &mut screen, &mut shown);
         keys.write_all(b"\n").unwrap();
         assert_eq!(script.wait().unwrap().code(), Some(code), "{end:?}");
         let shown = text(&shown);
@@ -322,29 +281,24 @@ fn watch_gives_the_terminal_back() {
 #[test]
 #[cfg(target_os = "linux")]
 fn watch_ends_with_its_terminal() {
-    use std::io::Read;
     use std::process::Stdio;
     use std::time::{Duration, Instant};
-    let bench = Bench::new();
+    let bench = bench();
     let program = env!("CARGO_BIN_EXE_tha-firmware-sim");
     // In the place of the shell: the one process that is told.
     let line = format!("echo $$ > pid; exec \"{program}\" watch m.tha d.csv --speed 5 2> /dev/full");
     let mut command = Command::new("script");
-    command.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm").current_dir(bench.folder.path());
+    command.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm").current_dir(bench.path(""));
     let Ok(mut script) = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() else {
         println!("note: script is not installed; skipped");
         return;
     };
-    let (mut screen, mut shown, mut bytes) = (script.stdout.take().unwrap(), Vec::new(), [0; 4096]);
     // The cursor is hidden after every picture: by the second it has waited for keys, and now does so again.
-    while text(&shown).matches("\x1b[?25l").count() < 2 {
-        let read = screen.read(&mut bytes).unwrap();
-        assert!(read > 0, "{}", text(&shown));
-        shown.extend(&bytes[..read]);
-    }
+    let mut screen = script.stdout.take().unwrap();
+    read_to("\x1b[?25l", 2, &mut screen, &mut Vec::new());
     script.kill().unwrap();
     script.wait().unwrap();
-    let pid = std::fs::read_to_string(bench.path("pid")).unwrap();
+    let pid = text(&bench.read("pid"));
     // Gone, or a zombie that nobody asks for.
     let runs = || {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
@@ -359,6 +313,6 @@ fn watch_ends_with_its_terminal() {
 
 #[test]
 fn soak_runs() {
-    let report = Bench::new().json("soak m.tha --samples 30000 --seed 2");
+    let report = bench().json("soak m.tha --samples 30000 --seed 2");
     assert_eq!((&report["ok"], &report["report"]["broken"]), (&true.into(), &0.into()));
 }

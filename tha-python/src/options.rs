@@ -105,7 +105,6 @@ impl<'py> Options<'_, 'py> {
 
     /// The parameters of a fit to data with these inputs.
     pub fn fit_params(&self, inputs: &[String]) -> PyResult<FitParams<'static>> {
-        let usual = FitParams::new();
         let memory = self.count("memory")?.unwrap_or(FitParams::MEMORY);
         let basis: Option<String> = self.value("basis", "text such as lags:5 or levels:64")?;
         let basis = match basis {
@@ -129,7 +128,7 @@ impl<'py> Options<'_, 'py> {
             (None, Some(folds)) => Validation::Folds(folds),
             (fraction, None) => fraction.map_or_else(Validation::default, Validation::End),
         };
-        Ok(usual
+        Ok(FitParams::new()
             .basis(basis)
             .maps(self.count("maps")?)
             .degree(self.count("degree")?.unwrap_or(FitParams::DEGREE))

@@ -9,7 +9,6 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::json;
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -64,13 +63,11 @@ impl<T: Send> Progress for Watch<T> {
 
 /// A panic as an error, so that Python sees no exception that it cannot catch as one.
 pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, PyErr> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| internal(&*panic))
-}
-
-fn internal(panic: &(dyn Any + Send)) -> PyErr {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no reason");
-    PyRuntimeError::new_err(format!("a bug in tha, please report it: {text}"))
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no reason");
+        PyRuntimeError::new_err(format!("a bug in tha, please report it: {text}"))
+    })
 }
 
 /// Runs `work` in a thread and a pool of `threads`, all processors where there is no number. `notify(done, total, text)` is
@@ -123,7 +120,9 @@ fn follow<T: Send>(
                 let (done, of) = done.unzip();
                 notify.map_or(Ok(()), |notify| notify.call1((done, of, text)).map(drop))?;
             }
-            Ok(Message::Warning(text)) => warn(py, text)?,
+            Ok(Message::Warning(text)) => {
+                py.import("warnings")?.call_method1("warn", (text,))?;
+            }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(PyRuntimeError::new_err("a bug in tha, please report it: the fit is gone"));
@@ -146,10 +145,6 @@ fn wait<T>(from: &mut Receiver<Message<T>>) {
             Ok(_) => {}
         }
     }
-}
-
-fn warn(py: Python<'_>, text: String) -> PyResult<()> {
-    py.import("warnings")?.call_method1("warn", (text,)).map(drop)
 }
 
 /// Fits a model with the keywords of the estimator; gives it and its figures as JSON.

@@ -62,15 +62,9 @@ pub struct Staging {
     guard: Option<MutexGuard<'static, ()>>,
 }
 
-impl Default for Staging {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Staging {
     /// No files yet, for a folder that the program keeps to itself: what is there is replaced.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::among_others(true)
     }
 
@@ -225,49 +219,4 @@ fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     builder.tempfile_in(directory)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn all_or_nothing() {
-        let folder = tempfile::tempdir().unwrap();
-        let entries = || fs::read_dir(folder.path()).unwrap().count();
-        let mut staging = Staging::new();
-        staging.write(&folder.path().join("a"), |w| w.write_all(b"1")).unwrap();
-        staging.write(&folder.path().join("b"), |_| Err(io::Error::other("full"))).unwrap_err();
-        drop(staging);
-        assert_eq!(entries(), 0);
-
-        let mut staging = Staging::new();
-        staging.write(&folder.path().join("a"), |w| w.write_all(b"1")).unwrap();
-        staging.write(&folder.path().join("b"), |w| w.write_all(b"2")).unwrap();
-        staging.commit().unwrap();
-        assert_eq!(fs::read(folder.path().join("b")).unwrap(), b"2");
-        assert_eq!(entries(), 2);
-    }
-
-    #[test]
-    fn directories_come_and_go_with_their_files() {
-        let folder = tempfile::tempdir().unwrap();
-        let deep = folder.path().join("a/b");
-        let mut staging = Staging::new();
-        staging.folder(&deep).unwrap();
-        staging.write(&deep.join("file"), |w| w.write_all(b"1")).unwrap();
-        drop(staging);
-        assert!(!folder.path().join("a").exists());
-        check_folder(&deep, &[], false).unwrap();
-        assert!(!folder.path().join("a").exists());
-
-        let mut staging = Staging::new();
-        staging.folder(&deep).unwrap();
-        staging.write(&deep.join("file"), |w| w.write_all(b"1")).unwrap();
-        staging.commit().unwrap();
-        assert_eq!(fs::read(deep.join("file")).unwrap(), b"1");
-        for path in ["file", "file/c"] {
-            assert!(check_folder(&deep.join(path), &[], false).is_err(), "{path}");
-        }
-    }
 }

@@ -3,10 +3,9 @@
 mod analysis_common;
 
 use analysis_common::{
-    Sizes, close, coefficients, dense_features, dense_head, dense_mask, dense_matrix, random_pair, weigh,
-    with_coefficients,
+    Sizes, close, dense_features, dense_head, dense_mask, dense_matrix, derivative, random_pair, weigh,
 };
-use nalgebra::DMatrix;
+use nalgebra::{DMatrix, DVector};
 use tha_train::analysis::kernel::{Kernel, Route};
 use tha_train::analysis::mask;
 use tha_train::analysis::projection::project;
@@ -60,19 +59,10 @@ fn sums_and_norms_of_sections_3_and_4() {
 
 /// An orthonormal basis of the tangent space from the Jacobian of the cores.
 fn tangent_basis(network: &Network) -> DMatrix<f64> {
-    let start = coefficients(network);
-    let columns: Vec<_> = (0..start.len())
-        .map(|at| {
-            // The map is linear in each coefficient: the difference is the derivative.
-            let with = |value: f64| {
-                let mut moved = start.clone();
-                moved[at] = value;
-                nalgebra::DVector::from_vec(with_coefficients(network, &moved).to_dense())
-            };
-            // The space does not depend on the length of a direction; the number of digits does.
-            (with(1.0) - with(0.0)).normalize()
-        })
-        .filter(|direction: &nalgebra::DVector<f64>| direction.iter().all(|v| v.is_finite()))
+    // The space does not depend on the length of a direction; the number of digits does.
+    let columns: Vec<_> = (0..network.parameters())
+        .map(|at| derivative(network, at, dense_matrix).normalize())
+        .filter(|direction| direction.iter().all(|v| v.is_finite()))
         .collect();
     let jacobian = DMatrix::from_columns(&columns);
     let eigen = (&jacobian * jacobian.transpose()).symmetric_eigen();
@@ -99,7 +89,7 @@ fn correlation_tangent_space_and_residual_split() {
             assert!((reported.correlation_norm - c.norm()).abs() < 1e-8 * c.norm() + rounding);
             let projected = project(&truncated, &head.ranks);
             let basis = tangent_basis(&projected);
-            let flat = nalgebra::DVector::from_column_slice(c.as_slice());
+            let flat = DVector::from_column_slice(c.as_slice());
             let expected = basis.tr_mul(&flat).norm();
             let gap = (reported.tangent_norm - expected).abs();
             assert!(gap < 1e-7 * expected + rounding, "{} against {expected}", reported.tangent_norm);
@@ -138,21 +128,13 @@ fn steps_realise_what_theorem_5_predicts() {
             let mut at = 0;
             for core in &start.cores {
                 let columns: Vec<_> = (at..at + core.data.len())
-                    .map(|at| {
-                        let with = |value: f64| {
-                            let mut moved = coefficients(&start);
-                            moved[at] = value;
-                            &u * dense_matrix(&with_coefficients(&start, &moved))
-                        };
-                        let derivative = with(1.0) - with(0.0);
-                        nalgebra::DVector::from_column_slice(derivative.as_slice())
-                    })
+                    .map(|at| derivative(&start, at, |moved| &u * dense_matrix(moved)))
                     .collect();
                 at += core.data.len();
                 let svd = DMatrix::from_columns(&columns).svd(true, false);
                 let range = svd.u.expect("asked for");
                 let largest = svd.singular_values.max();
-                let flat = nalgebra::DVector::from_column_slice(residual.as_slice());
+                let flat = DVector::from_column_slice(residual.as_slice());
                 let gain: f64 = (0..svd.singular_values.len())
                     .filter(|&i| svd.singular_values[i] > 1e-7 * largest)
                     .map(|i| range.column(i).dot(&flat).powi(2))
@@ -185,15 +167,8 @@ fn both_routes_of_the_kernel_agree_with_a_dense_eigenvalue() {
             let kernel = Kernel::by(&pair.x, 3, route);
             let found = lanczos(&kernel, 500).expect("settles");
             close("lambda_max", found.value, expected, 1e-9);
-            close(
-                "||U^T Y||",
-                kernel.correlation_square(&pair.y).sqrt(),
-                {
-                    let u = dense_features(&pair.x, 3);
-                    (u.transpose() * &pair.y).norm()
-                },
-                1e-10,
-            );
+            let correlation = (dense_features(&pair.x, 3).transpose() * &pair.y).norm();
+            close("||U^T Y||", kernel.correlation_square(&pair.y).sqrt(), correlation, 1e-10);
         }
         let bound = lambda_max(&pair.x, 3, 0.0);
         assert!(!bound.exact && bound.value >= expected, "the trace bounds the eigenvalue");

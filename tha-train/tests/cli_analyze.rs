@@ -5,8 +5,7 @@ mod cli_common;
 use cli_common::{Bench, number};
 
 fn fitted() -> Bench {
-    let bench = Bench::new();
-    bench.ok("synth --kind array --channels 5 --samples 500 --test-samples 200 --memory 2 --out d -q");
+    let bench = Bench::synth("--kind array --channels 5 --samples 500 --test-samples 200 --memory 2 --out d");
     bench.ok("fit d/train.csv --out full.tha --memory 2 --degree 2 -q");
     bench.ok(
         "fit d/train.csv --out tha.tha --memory 2 --degree 2 --heads 5 --subset-size 2 -q --report fit.html",

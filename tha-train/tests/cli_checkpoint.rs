@@ -4,7 +4,7 @@ mod cli_common;
 #[path = "cli_common/ensembles.rs"]
 mod ensembles;
 
-use cli_common::{Bench, text};
+use cli_common::Bench;
 use ensembles::{FIT, separate, synth};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -47,9 +47,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 
 /// Fits with some options; the bytes of the model, and the warnings.
 fn model(options: &str, bench: &Bench) -> (Vec<u8>, Vec<String>) {
-    let output = bench.run(&format!("{FIT} {options}"));
-    let said = text(&output.stderr);
-    assert!(output.status.success(), "{options}: {said}");
+    let said = bench.said(&format!("{FIT} {options}"));
     let warnings = said.lines().filter(|line| line.starts_with("warning: ")).map(String::from).collect();
     (bench.read("m.tha"), warnings)
 }

@@ -7,11 +7,9 @@ use std::path::PathBuf;
 
 /// A folder with data of six inputs and two outputs.
 fn bench() -> Bench {
-    let bench = Bench::new();
-    bench.ok(
-        "synth --kind array --channels 6 --outputs 2 --samples 260 --test-samples 120 --memory 2 --out data",
-    );
-    bench
+    Bench::synth(
+        "--kind array --channels 6 --outputs 2 --samples 260 --test-samples 120 --memory 2 --out data",
+    )
 }
 
 const BASE: &str = "--degree 2 --max-rank 2";
@@ -172,9 +170,7 @@ fn heads_of_other_processors_are_said() {
     other[at + arch.len() + 1] = if other[at + arch.len() + 1] == b'0' { b'1' } else { b'0' };
     let sum = crc::Crc::<u64>::new(&crc::CRC_64_XZ).checksum(&other);
     std::fs::write(path, [other, sum.to_le_bytes().to_vec()].concat()).unwrap();
-    let output = bench.run("merge work --out m.tha");
-    assert_eq!(output.status.code(), Some(0));
-    let said = text(&output.stderr);
+    let said = bench.said("merge work --out m.tha");
     assert!(
         said.contains("warning: heads come from processors whose kernels differ in the last bits"),
         "{said}"

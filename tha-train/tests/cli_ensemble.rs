@@ -4,13 +4,18 @@ mod cli_common;
 #[path = "cli_common/ensembles.rs"]
 mod ensembles;
 
-use cli_common::{Bench, text};
+use cli_common::{Bench, number, text};
 use ensembles::{FIT, fit, noise, residual, separate, synth};
 use serde_json::Value;
 
 /// Twelve inputs, M = 2, d = 2, 2 % noise.
 fn data(correlation: &str) -> Bench {
     synth(&format!("--channels 12 --rank 3 --samples 1500 --seed 3 --noise 0.02 --correlation {correlation}"))
+}
+
+/// A figure of every head.
+fn of_heads(report: &Value, field: &str) -> Vec<f64> {
+    report["heads"].as_array().unwrap().iter().map(|head| head[field].as_f64().unwrap()).collect()
 }
 
 #[test]
@@ -43,8 +48,7 @@ fn combinations_rank_as_they_should() {
     let mut figures = Vec::new();
     for combine in ["average", "stack", "additive"] {
         let report = fit(&format!("--heads 18 --subset-size 4 --combine {combine}"), &bench);
-        let weights: Vec<f64> =
-            report["heads"].as_array().unwrap().iter().map(|head| head["weight"].as_f64().unwrap()).collect();
+        let weights = of_heads(&report, "weight");
         if combine == "average" {
             assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-6 && weights.iter().all(|&w| w >= 0.0));
             let hint = report["ensemble"]["hint"].as_str().unwrap_or_default();
@@ -74,9 +78,8 @@ fn a_validation_file_chooses_nothing_and_says_what_evaluate_says() {
         let arguments = format!("--heads 4 --subset-size 3 --combine {combine}");
         let heads = |file: &str| {
             let report = fit(&format!("{arguments} --val {file}"), &bench);
-            let promised = report["val"]["relative_residual"].as_f64().unwrap();
-            let found = bench.json(&format!("evaluate m.tha {file}"));
-            let found = found["relative_residual"].as_f64().unwrap();
+            let promised = number(&report, "/val/relative_residual");
+            let found = number(&bench.json(&format!("evaluate m.tha {file}")), "/relative_residual");
             assert!((found / promised - 1.0).abs() < 1e-4, "{combine}: {promised}, {found}");
             let heads = report["heads"].as_array().unwrap().iter();
             heads.map(|head| (head["weight"].clone(), head["train_residual"].clone())).collect::<Vec<_>>()
@@ -100,7 +103,7 @@ fn noise_is_never_promised_to_be_predictable() {
         "--seed 0",
         "--folds 5",
     ] {
-        let promised = fit(more, &bench)["val"]["nrmse"][0].as_f64().unwrap();
+        let promised = number(&fit(more, &bench), "/val/nrmse/0");
         assert!(promised > 0.98, "{more}: {promised}");
     }
 }
@@ -109,11 +112,10 @@ fn noise_is_never_promised_to_be_predictable() {
 fn stacked_weights_stay_near_the_simplex_where_rows_are_few() {
     let bench = synth("--channels 8 --rank 2 --samples 200 --seed 5 --noise 0.5 --correlation 0.7");
     let report = fit("--heads 30 --subset-size 3 --combine stack --no-refit", &bench);
-    let weights: Vec<f64> =
-        report["heads"].as_array().unwrap().iter().map(|head| head["weight"].as_f64().unwrap()).collect();
+    let weights = of_heads(&report, "weight");
     let size: f64 = weights.iter().map(|weight| weight.abs()).sum();
     assert!(size < 2.0, "{weights:?}");
-    let promised = report["val"]["relative_residual"].as_f64().unwrap();
+    let promised = number(&report, "/val/relative_residual");
     let found = residual(&bench);
     assert!(found < 1.5 * promised, "promised {promised}, found {found}");
 }
@@ -125,9 +127,8 @@ fn the_hint_speaks_of_the_ensemble() {
     let hint = report["ensemble"]["hint"].as_str().expect("the full model is better");
     let words: Vec<&str> = hint.split([' ', ';']).collect();
     let said: f64 = words[words.iter().position(|word| *word == "of").unwrap() + 1].parse().unwrap();
-    let ensemble = report["val"]["relative_residual"].as_f64().unwrap();
-    let heads = report["heads"].as_array().unwrap();
-    let alone = heads.iter().map(|head| head["val_residual"].as_f64().unwrap()).fold(f64::INFINITY, f64::min);
+    let ensemble = number(&report, "/val/relative_residual");
+    let alone = of_heads(&report, "val_residual").into_iter().fold(f64::INFINITY, f64::min);
     assert!((said / ensemble - 1.0).abs() < 0.25, "said {said}, the ensemble has {ensemble}: {hint}");
     assert!(alone > 1.25 * ensemble, "the example tells heads from the ensemble: {alone}, {ensemble}");
 }
@@ -137,7 +138,7 @@ fn the_hint_names_no_way_that_gives_the_same_model() {
     let bench = synth("--channels 8 --rank 2 --samples 200 --seed 6 --noise 0.5 --correlation 0.7");
     let [average, stack] = ["average", "stack"]
         .map(|combine| fit(&format!("--heads 30 --subset-size 3 --combine {combine}"), &bench));
-    let residual = |report: &Value| report["val"]["relative_residual"].as_f64().unwrap();
+    let residual = |report: &Value| number(report, "/val/relative_residual");
     assert!((residual(&average) - residual(&stack)).abs() < 1e-3, "the example has the same weights twice");
     for report in [average, stack] {
         let hint = report["ensemble"]["hint"].as_str().expect("the full model is better");
@@ -160,9 +161,8 @@ fn the_range_policy_counts_in_every_figure() {
     let narrow: String = rows.lines().map(scale).collect();
     bench.write("narrow.csv", format!("{head}\n{narrow}"));
     let clamped = "fit narrow.csv --memory 2 --degree 2 --out m.tha --range clamp --val train.csv";
-    let promised = bench.json(clamped)["val"]["relative_residual"].as_f64().unwrap();
-    let found = bench.json("evaluate m.tha train.csv");
-    let found = found["relative_residual"].as_f64().unwrap();
+    let promised = number(&bench.json(clamped), "/val/relative_residual");
+    let found = number(&bench.json("evaluate m.tha train.csv"), "/relative_residual");
     assert!(found > 0.1 && (promised / found - 1.0).abs() < 1e-4, "promised {promised}, found {found}");
 }
 
@@ -238,7 +238,7 @@ fn every_combination_is_validated_on_folds() {
     ] {
         let report = fit(&format!("{more} --folds 3"), &bench);
         assert_eq!(report["val"]["samples"], 1499, "every sample is validated once");
-        let (promised, found) = (report["val"]["relative_residual"].as_f64().unwrap(), residual(&bench));
+        let (promised, found) = (number(&report, "/val/relative_residual"), residual(&bench));
         // The recording has 2 % of noise, the test file has none; a fold has seen two thirds of the rows.
         assert!(found < promised && promised < limit, "{more}: promised {promised}, found {found}");
     }

@@ -12,8 +12,7 @@ use tha_train::{Model, SynthKind as Kind, SynthParams, export, generate};
 
 #[test]
 fn both_languages_in_a_new_directory() {
-    let bench = Bench::new();
-    bench.ok("synth --kind volterra --samples 200 --test-samples 50 --out d -q");
+    let bench = Bench::synth("--kind volterra --samples 200 --test-samples 50 --out d");
     let made = bench.json("export d/truth.tha --to c --out firmware/src");
     assert_eq!(made["name"], "truth");
     let (header, source) = (bench.read("firmware/src/truth.h"), bench.read("firmware/src/truth.c"));
@@ -27,8 +26,7 @@ fn both_languages_in_a_new_directory() {
 
 #[test]
 fn integers_take_counts() {
-    let bench = Bench::new();
-    bench.ok("synth --kind volterra --samples 200 --test-samples 50 --out d -q");
+    let bench = Bench::synth("--kind volterra --samples 200 --test-samples 50 --out d");
     bench.ok("quantize d/truth.tha d/train.csv --out d/truth16.tha -q");
     bench.ok("export d/truth16.tha --to c --out .");
     let (header, source) = (bench.read("truth16.h"), bench.read("truth16.c"));
@@ -174,8 +172,7 @@ proptest! {
 /// The same from a recording, and in the report: as many tags and attributes as with plain names.
 #[test]
 fn names_in_a_recording_are_data() {
-    let bench = Bench::new();
-    bench.ok("synth --kind volterra --memory 2 --degree 2 --samples 200 --test-samples 50 --out d -q");
+    let bench = Bench::synth("--kind volterra --memory 2 --degree 2 --samples 200 --test-samples 50 --out d");
     let plain = text(&bench.read("d/train.csv"));
     let (_, rows) = plain.split_once('\n').unwrap();
     let names =

@@ -10,11 +10,9 @@ fn numbers(value: &Value) -> Vec<f64> {
 }
 
 fn bench() -> Bench {
-    let bench = Bench::new();
-    bench.ok(
-        "synth --kind volterra --memory 2 --degree 2 --outputs 2 --noise 0.2 --samples 1500 --test-samples 3000 --out d -q",
-    );
-    bench
+    Bench::synth(
+        "--kind volterra --memory 2 --degree 2 --outputs 2 --noise 0.2 --samples 1500 --test-samples 3000 --out d",
+    )
 }
 
 const FIT: &str = "fit d/train.csv --memory 2 --degree 2 --max-rank 2 --restarts 1 --force -q";

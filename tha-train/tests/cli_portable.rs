@@ -13,9 +13,9 @@ const QEMU: &str = "qemu-x86_64";
 
 /// A folder with data of three inputs.
 fn bench() -> Bench {
-    let bench = Bench::new();
-    bench.ok("synth --kind array --channels 3 --outputs 1 --samples 120 --test-samples 20 --memory 2 --out data -q");
-    bench
+    Bench::synth(
+        "--kind array --channels 3 --outputs 1 --samples 120 --test-samples 20 --memory 2 --out data",
+    )
 }
 
 /// Runs a command on another processor; it must succeed.

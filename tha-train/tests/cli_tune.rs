@@ -1,17 +1,54 @@
-//! `tune` is the search of `fit --auto`: its commands deliver the points of its front; repeatable, interruptible, continued.
+//! `fit --auto`, and `tune`, which is its search: its commands deliver the points of its front; repeatable, interruptible, continued.
 
 mod cli_common;
 
-use cli_common::{Bench, text};
+use cli_common::{Bench, number, text};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
+#[test]
+fn one_command_gives_a_model_an_honest_figure_and_the_command_that_gives_it_again() {
+    // A slow, bent system of six inputs.
+    let made = "--kind wiener-hammerstein --channels 6 --samples 500 --test-samples 300 --out data";
+    let bench = Bench::synth(made);
+    let line = "fit data/train.csv --out m.tha --auto --trials 14 --heads 3 --report m.html";
+    let made = bench.json(line);
+    assert!(number(&made, "/val/standard_error") > 0.0 && number(&made, "/val/error") < 1.0, "{made}");
+    assert!(made["val"]["blocks"].as_array().unwrap().len() >= 2);
+    for pointer in
+        ["/linear/nrmse", "/linear/standard_error", "/parameters", "/macs_per_sample", "/train/samples"]
+    {
+        number(&made, pointer);
+    }
+    assert_eq!(number(&made, "/flash_bytes"), bench.read("m.tha").len() as f64);
+    assert_eq!(made["tried"].as_array().unwrap().len(), 17);
+    assert_eq!((made["numbers"].as_str(), made["complete"].as_bool()), (Some("f32"), Some(false)));
+    for field in ["basis", "maps", "gamma", "range_policy", "budgets", "out_of_range"] {
+        assert!(made.get(field).is_some(), "{field}");
+    }
+    let page = text(&bench.read("m.html"));
+    for words in ["What was tried", "What a smaller model costs", "What the networks see"] {
+        assert!(page.contains(words), "{words}");
+    }
+    let first = bench.read("m.tha");
+    let again = made["command"].as_str().unwrap().strip_prefix("tha-train ").unwrap();
+    bench.ok(&format!("{again} --force --threads 1"));
+    assert_eq!(bench.read("m.tha"), first, "{again}");
+
+    let words = bench.ok("fit data/train.csv --out s.tha --auto --trials 14 --heads 0 --single");
+    assert!(words.contains("expected on new data") && words.contains("a linear model"), "{words}");
+    let single = bench.json("inspect s.tha --rate 100");
+    assert!(number(&single, "/stage/settled_seconds") > 0.0);
+    // One head, as many times as there are outputs.
+    assert_eq!(single["heads"].as_array().unwrap().len(), single["outputs"].as_array().unwrap().len());
+    let figures = bench.json("evaluate m.tha data/test.csv");
+    assert!(number(&figures, "/nrmse") < 1.0, "{figures}");
+}
+
 /// A folder with a Volterra system of two inputs, memory 3, degree 2, rank 2, and 1 % of noise.
 fn volterra() -> Bench {
-    let bench = Bench::new();
-    bench.ok("synth --kind volterra --memory 3 --degree 2 --rank 2 --samples 600 --out data -q");
-    bench
+    Bench::synth("--kind volterra --memory 3 --degree 2 --rank 2 --samples 600 --out data")
 }
 
 fn front(report: &Value) -> &[Value] {
@@ -38,8 +75,7 @@ fn in_a_shell(bench: &Bench, command: &str) -> Value {
 
 #[test]
 fn the_commands_deliver_the_front_and_threads_do_not_change_a_byte() {
-    let bench = Bench::new();
-    bench.ok("synth --kind array --channels 5 --samples 500 --out made -q");
+    let bench = Bench::synth("--kind array --channels 5 --samples 500 --out made");
     // Names that a shell would take apart.
     bench.write("it's data.csv", text(&bench.read("made/train.csv")).replacen("u1,", "u$1,", 1));
     let search = |more: &str| {
@@ -131,7 +167,7 @@ fn a_search_that_was_cut_short_goes_on() {
         bytes[bit / 8] ^= 1 << (bit % 8);
         std::fs::write(path, bytes).unwrap();
     }
-    let said = text(&bench.run("tune data/train.csv --trials 10 --out part").stderr);
+    let said = bench.said("tune data/train.csv --trials 10 --out part");
     for path in damaged {
         let name = path.file_name().unwrap().to_str().unwrap();
         let warned = said.lines().filter(|line| line.starts_with("warning: ") && line.contains(name));
@@ -163,28 +199,10 @@ fn searches_and_ensembles_know_their_program_and_processor_alike() {
 #[cfg(unix)]
 #[test]
 fn ctrl_c_prints_and_keeps_what_is_done() {
-    use std::io::{BufRead, BufReader, Read};
-    use std::process::Stdio;
-
-    let bench = Bench::new();
-    bench.ok("synth --kind array --channels 6 --samples 4000 --out data -q");
-    let mut child = bench
-        .command("tune data/train.csv --out found --json")
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stderr = BufReader::new(child.stderr.take().unwrap());
-    let mut said = String::new();
-    while !said.contains("best so far") {
-        assert!(stderr.read_line(&mut said).unwrap() > 0, "{said}");
-    }
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
-    let (mut rest, mut printed) = (String::new(), String::new());
-    child.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
-    stderr.read_to_string(&mut rest).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130), "{rest}");
-    assert!(rest.contains("stopping with what is done") && rest.contains("interrupted"), "{rest}");
+    let bench = Bench::synth("--kind array --channels 6 --samples 4000 --out data");
+    let (code, printed, said) = bench.interrupted("tune data/train.csv --out found --json", "best so far");
+    assert_eq!(code, Some(130), "{said}");
+    assert!(said.contains("stopping with what is done") && said.contains("interrupted"), "{said}");
     let report: Value = serde_json::from_str(&printed).unwrap();
     assert_eq!(report["complete"], false);
     assert!(!front(&report).is_empty());

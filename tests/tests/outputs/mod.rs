@@ -4,29 +4,21 @@
 use super::refusals::{bench, refused};
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
-use std::process::{Command, Output, Stdio};
-use tha_tests::Bench;
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-fn read(bench: &Bench, name: &str) -> String {
-    String::from_utf8(fs::read(bench.path(name)).unwrap()).unwrap()
-}
+use std::process::{Command, Stdio};
+use tha_tests::said;
 
 #[test]
 fn links_fifos_and_devices_stay_what_they_are() {
     let bench = bench();
     let predict = "tha-train predict good.tha test.csv --out";
     bench.ok(&format!("{predict} plain.csv"));
-    let expected = read(&bench, "plain.csv");
+    let expected = bench.read("plain.csv");
 
     bench.ok("mkdir deep && : > real.csv && chmod 640 real.csv");
     for (link, target) in [("deep/link.csv", "real.csv"), ("deep/dangling.csv", "new.csv")] {
         bench.ok(&format!("ln -s ../{target} {link} && {predict} {link}"));
         assert!(fs::symlink_metadata(bench.path(link)).unwrap().is_symlink(), "{link}");
-        assert_eq!(read(&bench, target), expected, "{link}");
+        assert_eq!(bench.read(target), expected, "{link}");
     }
     let mode = fs::metadata(bench.path("real.csv")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o640, "the mode of the file that was replaced");
@@ -34,7 +26,7 @@ fn links_fifos_and_devices_stay_what_they_are() {
     // The reader gives up if nothing comes.
     bench.ok(&format!("mkfifo pipe && {{ {predict} pipe & timeout 60 cat pipe > piped.csv; wait $!; }}"));
     assert!(fs::metadata(bench.path("pipe")).unwrap().file_type().is_fifo());
-    assert_eq!(read(&bench, "piped.csv"), expected);
+    assert_eq!(bench.read("piped.csv"), expected);
 
     if bench.run("mknod null c 1 3 && : > null").status.success() {
         bench.ok(&format!("{predict} null && tha-train fit train.csv --memory 2 --out null --report null"));
@@ -51,7 +43,7 @@ fn standard_output_takes_a_file() {
     let bench = bench();
     let predict = "tha-train predict good.tha test.csv --out";
     bench.ok(&format!("{predict} plain.csv"));
-    let expected = read(&bench, "plain.csv");
+    let expected = bench.read("plain.csv");
     // As /dev/stdout is, but here: a fault must not cost the machine its own.
     bench.ok("ln -s /proc/self/fd/1 stdout");
     for out in ["-", "stdout"] {
@@ -59,7 +51,7 @@ fn standard_output_takes_a_file() {
         assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{out}");
         assert_eq!(said(&output), format!("{out}: 49 of 50 samples predicted\n"));
         bench.ok(&format!("echo kept > log && {predict} {out} >> log"));
-        assert_eq!(read(&bench, "log"), format!("kept\n{expected}"), "{out}");
+        assert_eq!(bench.read("log"), format!("kept\n{expected}"), "{out}");
     }
     let fit = "tha-train fit train.csv --memory 2 --degree 2 --restarts 1";
     bench.ok(&format!("{fit} --out - > piped.tha && cmp piped.tha good.tha"));
@@ -98,8 +90,8 @@ fn two_names_of_one_file() {
     bench.ok("ln train.csv same.csv");
     cases.push((format!("{fit} --force --out same.csv"), "same.csv: cannot be written: it is read"));
     refused(&bench, &cases);
-    let output = bench.run(&format!("ln -s free.tha link.tha && {fit} --out link.tha --report free.tha"));
-    assert!(said(&output).contains("is where the model goes") && !bench.path("free.tha").exists());
+    let said = bench.refusal(&format!("ln -s free.tha link.tha && {fit} --out link.tha --report free.tha"));
+    assert!(said.contains("is where the model goes") && !bench.path("free.tha").exists());
 }
 
 #[test]
@@ -144,7 +136,7 @@ fn what_others_wrote_is_kept_unless_forced() {
     let bench = bench();
     bench.ok("mkdir own made");
     for (_, file, content) in OVERWRITERS {
-        fs::write(bench.path(file), content).unwrap();
+        bench.write(file, content);
     }
     let word =
         "cannot be written: it is there and is no earlier output of this kind; give another name, or --force";
@@ -223,8 +215,10 @@ fn standard_output_that_is_full_or_closed() {
     };
     for line in SPEAKERS {
         let output = run(line, fs::File::create("/dev/full").unwrap().into());
-        let said_of_it = said(&output).lines().filter(|line| line.contains("cannot be written")).count();
-        assert_eq!((output.status.code(), said_of_it), (Some(2), 1), "{line}: {}", said(&output));
+        let said_of_it = said(&output);
+        assert_eq!((output.status.code(), said_of_it.lines().count()), (Some(2), 1), "{line}: {said_of_it}");
+        let name = if line.ends_with("--out stdout") { "stdout" } else { "standard output" };
+        assert!(said_of_it.contains(&format!("{name}: cannot be written")), "{line}: {said_of_it}");
 
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
@@ -276,11 +270,7 @@ fn names_that_are_no_text() {
         "tha-firmware-sim run $x.tha no$x.csv",
     ];
     for line in lines {
-        let output = bench.run(&format!("x=$(printf 'm\\377'); {line}"));
-        assert_eq!((output.status.code(), said(&output).lines().count()), (Some(2), 1), "{line}");
-        assert!(
-            said(&output).contains("nom\u{fffd}.") && !said(&output).contains("internal error"),
-            "{line}"
-        );
+        let said = bench.refusal(&format!("x=$(printf 'm\\377'); {line}"));
+        assert!(said.contains("nom\u{fffd}.") && !said.contains("internal error"), "{line}");
     }
 }

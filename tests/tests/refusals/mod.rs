@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use tha_tests::Bench;
+use tha_tests::{Bench, said};
 
 /// Files and folders below a folder, with their contents.
 pub fn contents(folder: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
@@ -34,7 +34,7 @@ pub fn refused(bench: &Bench, cases: &[(String, &str)]) {
     let mut faults = String::new();
     for (line, word) in cases {
         let output = bench.run(line);
-        let (code, said) = (output.status.code(), String::from_utf8_lossy(&output.stderr));
+        let (code, said) = (output.status.code(), said(&output));
         let program = line.split_whitespace().next().unwrap();
         let clear = said.lines().count() == 1 && said.starts_with(&format!("{program}: "));
         if code != Some(2) || !clear || !said.contains(word) || said.contains("internal error") {

@@ -3,6 +3,8 @@
 
 pub mod staged;
 
+pub use staged::units;
+
 use crc::{CRC_32_ISO_HDLC, Crc};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -12,12 +14,7 @@ use tha_core::build::{
 use tha_core::{Model, NonFinitePolicy, RangePolicy};
 
 /// Room for every model in these tests.
-pub type Room = tha_core::State<8, 256, 1024>;
-
-/// `count` numbers between -1 and 1.
-pub fn units(random: &mut ChaCha8Rng, count: usize) -> Vec<f32> {
-    (0..count).map(|_| random.random_range(-1.0..1.0)).collect()
-}
+pub type Room = tha_core::State<8, 512, 1024>;
 
 /// The dimensions of a random model.
 #[derive(Clone, Copy, Debug)]
@@ -86,8 +83,13 @@ pub fn flash(spec: &ModelSpec) -> AlignedBytes {
 }
 
 /// A model in the memory of this process for as long as it lives, as in flash.
+pub fn parsed(bytes: &[u8]) -> Model<'static> {
+    Model::parse(Box::leak(Box::new(AlignedBytes::new(bytes)))).expect("the test's model is valid")
+}
+
+/// The same of a specification.
 pub fn loaded(spec: &ModelSpec) -> Model<'static> {
-    Model::parse(Box::leak(Box::new(flash(spec)))).expect("the test's model is valid")
+    parsed(&flash(spec))
 }
 
 /// CRC-32 over everything but bytes 12 to 15.

@@ -8,6 +8,11 @@ use tha_core::build::{
 };
 use tha_core::{NonFinitePolicy, RangePolicy};
 
+/// `count` numbers between -1 and 1.
+pub fn units(random: &mut ChaCha8Rng, count: usize) -> Vec<f32> {
+    (0..count).map(|_| random.random_range(-1.0..1.0)).collect()
+}
+
 /// Two averages and two resonators in a row for every input, lags, differences, maps; heads on all and on some features.
 pub fn staged(seed: u64, inputs: usize, outputs: usize, memory: usize) -> ModelSpec {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
@@ -36,9 +41,8 @@ pub fn staged(seed: u64, inputs: usize, outputs: usize, memory: usize) -> ModelS
             let nodes = match random.random_range(0..2) {
                 0 => Vec::new(),
                 _ => {
-                    let mut nodes: Vec<f32> = (0..2 + random.random_range(0..6))
-                        .map(|_| random.random_range(-1.0..1.0_f32))
-                        .collect();
+                    let count = 2 + random.random_range(0..6);
+                    let mut nodes = units(&mut random, count);
                     nodes.sort_by(f32::total_cmp);
                     nodes.dedup();
                     if nodes.len() < 2 { Vec::new() } else { nodes }
@@ -67,23 +71,17 @@ pub fn staged(seed: u64, inputs: usize, outputs: usize, memory: usize) -> ModelS
         let cores = (0..degree)
             .map(|c| {
                 let right = if c + 1 == degree { 1 } else { 1 + random.random_range(0..9) };
-                let core = Core::new(
-                    left,
-                    q,
-                    right,
-                    (0..left * q * right).map(|_| random.random_range(-1.0..1.0_f32)).collect(),
-                );
+                let core = Core::new(left, q, right, units(&mut random, left * q * right));
                 left = right;
                 core
             })
             .collect();
-        let weights = served.clone().map(|_| random.random_range(-1.0..1.0_f32)).collect();
+        let weights = units(&mut random, served.len());
         heads.push(Head { inputs: own, outputs: served, weights, features: used, cores });
     }
     let range = [RangePolicy::Pass, RangePolicy::Clamp, RangePolicy::Extend][random.random_range(0..3)];
     if range == RangePolicy::Extend {
-        stage.linear =
-            (0..outputs * stage.features.len()).map(|_| random.random_range(-1.0..1.0_f32)).collect();
+        stage.linear = units(&mut random, outputs * stage.features.len());
     }
     ModelSpec {
         inputs: (0..inputs)

@@ -1,10 +1,9 @@
 //! `tha-firmware-sim faults`: what the device does when things go wrong.
 
-use super::Answer;
-use super::args::Files;
+use super::{Answer, read};
 use crate::faults::{self, Summary};
 use serde_json::json;
-use tha_cli::{Speech, summary, table};
+use tha_cli::{ModelAndData, Speech, summary, table};
 
 /// Inject faults into a recording, the power and the flash, and see what the device does.
 ///
@@ -14,7 +13,7 @@ use tha_cli::{Speech, summary, table};
 #[command(after_help = "Example:\n  tha-firmware-sim faults model.tha test.csv --seed 1 --trials 100")]
 pub(super) struct Args {
     #[command(flatten)]
-    files: Files,
+    files: ModelAndData,
     /// Seed of all randomness.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -26,7 +25,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Answer {
-    let (file, data) = args.files.read(false)?;
+    let (file, data) = read(&args.files, false)?;
     let memory = file.shape().memory;
     let limit = faults::recovery_limit(&file);
     let summaries = faults::campaign(&file, &data, args.seed, args.trials as usize)?;

@@ -1,17 +1,17 @@
 //! The `tha-firmware-sim` command line: arguments in, one library call, words or JSON out. One file per command.
 
-mod args;
 mod boards;
 mod faults;
 mod run;
 mod soak;
 mod watch;
 
+use crate::model_file::ModelFile;
 use clap::{CommandFactory, Parser, Subcommand};
 use std::error::Error;
 use std::process::ExitCode;
-use tha_cli::{CompletionsArgs, ManArgs, completions, man, say};
-use tha_train::output;
+use tha_cli::{CompletionsArgs, ManArgs, ModelAndData, completions, man, say};
+use tha_train::{Dataset, Source, output};
 
 /// Replays recordings through tha-core, on the host and on emulated Cortex-M boards, against the batch prediction.
 #[derive(Parser, Debug)]
@@ -48,6 +48,15 @@ const FIRST_STEPS: &str = "try tha-firmware-sim boards";
 
 /// Whether the check held, or the one line why there is no answer.
 type Answer = Result<bool, Box<dyn Error>>;
+
+/// Reads a model and the columns of the data that it needs.
+fn read(files: &ModelAndData, with_outputs: bool) -> Result<(ModelFile, Dataset), Box<dyn Error>> {
+    let model = ModelFile::read(&files.model)?;
+    let source = Source::given(&files.data.data, &files.data.u, &files.data.y)?;
+    let data = source.read(&model.batch().columns(with_outputs))?;
+    data.check_memory(model.model().settled())?;
+    Ok((model, data))
+}
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {

@@ -1,7 +1,6 @@
 //! `tha-firmware-sim run`: a recording through the stream, against the batch.
 
-use super::Answer;
-use super::args::Files;
+use super::{Answer, read};
 use crate::boards;
 use crate::emulator::Processor;
 use crate::model_file::ModelFile;
@@ -10,7 +9,7 @@ use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use serde_json::{Value, json};
 use std::fmt::Write;
-use tha_cli::{Speech, note, summary, table};
+use tha_cli::{ModelAndData, Speech, note, summary, table};
 
 /// Replay a recording sample by sample and compare it with the f64 batch prediction.
 ///
@@ -21,7 +20,7 @@ use tha_cli::{Speech, note, summary, table};
 #[command(after_help = "Example:\n  tha-firmware-sim run model.tha test.csv --target cortex-m4f --json")]
 pub(super) struct Args {
     #[command(flatten)]
-    files: Files,
+    files: ModelAndData,
     /// Where tha-core runs: on this machine, or on an emulated board (needs qemu-system-arm, or
     /// qemu-system-riscv32).
     #[arg(long, value_enum, default_value_t = Target::Host)]
@@ -41,7 +40,7 @@ impl ValueEnum for Target {
 }
 
 pub(super) fn run(args: &Args) -> Answer {
-    let (file, data) = args.files.read(false)?;
+    let (file, data) = read(&args.files, false)?;
     let target = args.target;
     if let (Target::Board(processor), false) = (target, args.speech.quiet) {
         let (name, machine) = (processor.name(), processor.description().machine);

@@ -1,13 +1,12 @@
 //! `tha-firmware-sim watch`: a recording as it runs.
 
-use super::Answer;
-use super::args::Files;
+use super::{Answer, read};
 use crate::replay::ReplayError;
 use crate::watch::{Playback, screen};
 use serde_json::{Value, json};
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
-use tha_cli::{Speech, print, summary};
+use tha_cli::{ModelAndData, Speech, print, summary};
 
 /// Watch a recording run: measured and predicted curves, flags, shares of the heads, running error.
 ///
@@ -16,7 +15,7 @@ use tha_cli::{Speech, print, summary};
 #[command(after_help = "Example:\n  tha-firmware-sim watch model.tha test.csv --speed 200")]
 pub(super) struct Args {
     #[command(flatten)]
-    files: Files,
+    files: ModelAndData,
     /// Samples per second; + and - change it. In plain lines: as fast as possible unless given.
     #[arg(long, value_name = "RATE")]
     speed: Option<f64>,
@@ -32,7 +31,7 @@ pub(super) fn run(args: &Args) -> Answer {
         return Err(format!("--speed: {speed} is out of range; expected samples per second above 0").into());
     }
     // A recording without outputs can be watched too, if only the prediction.
-    let (file, data) = args.files.read(true).or_else(|_| args.files.read(false))?;
+    let (file, data) = read(&args.files, true).or_else(|_| read(&args.files, false))?;
     let mut playback = Playback::new(&file, &data).map_err(ReplayError::from)?;
     if args.speech.json {
         while playback.step() {}

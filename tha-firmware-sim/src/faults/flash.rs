@@ -8,7 +8,7 @@ use crate::stream::{Device, Stream};
 use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
 use tha_core::Swap;
-use tha_core::build::{AlignedBytes, Core, ModelSpec};
+use tha_core::build::{AlignedBytes, Core, Head, ModelSpec};
 
 impl Bench<'_> {
     /// One to three bits flipped anywhere in the file: the device must refuse to start.
@@ -41,7 +41,6 @@ impl Bench<'_> {
         let start = self.before();
         let mut clean = self.run(self.file, &events);
         let mut driver = Driver::new(self.file, &self.runs);
-        let mut found = None;
         let mut faulty = Vec::new();
         for (t, event) in events.iter().enumerate() {
             if t == start {
@@ -50,12 +49,9 @@ impl Bench<'_> {
                     let _ = driver.device().swap(wrong);
                 }
             }
-            let answer = driver.handle(event);
-            if answer.report == Some("model damaged") {
-                found = Some(t);
-            }
-            faulty.push(answer);
+            faulty.push(driver.handle(event));
         }
+        let found = faulty.iter().position(|answer| answer.report == Some("model damaged"));
         let end = found.map_or(events.len(), |t| t + 1);
         self.restart(self.file, events, end, &mut clean);
         let mut trial = judge(&clean, &faulty, start..end, SCRUB_EVERY, &self.tolerance);
@@ -155,28 +151,14 @@ impl Bench<'_> {
     }
 }
 
-/// The model with one more lag of no influence.
+/// A model of the same channels with one lag more.
 fn longer(spec: &ModelSpec) -> ModelSpec {
-    let mut spec = spec.clone();
-    spec.memory += 1;
-    // A list of features does not change with the memory.
-    if !spec.stage.features.is_empty() {
-        return spec;
+    let mut longer = ModelSpec { memory: spec.memory + 1, ..spec.clone() };
+    // A list of features does not change with the memory; lags need cores with as many rows.
+    if spec.stage.features.is_empty() {
+        let (outputs, rows) = (spec.outputs.len(), 1 + longer.memory);
+        let core = Core::new(outputs, rows, 1, vec![0.0; outputs * rows]);
+        longer.heads = vec![Head::from_cores(vec![0], 1.0, vec![core])];
     }
-    for head in &mut spec.heads {
-        let q = head.inputs.len() * spec.memory + 1;
-        for core in &mut head.cores {
-            let old = |a: usize, i: usize, b: usize| {
-                if i < core.q { core.data[(a * core.q + i) * core.right + b] } else { 0.0 }
-            };
-            let mut data = Vec::with_capacity(core.left * q * core.right);
-            for a in 0..core.left {
-                for i in 0..q {
-                    data.extend((0..core.right).map(|b| old(a, i, b)));
-                }
-            }
-            *core = Core::new(core.left, q, core.right, data);
-        }
-    }
-    spec
+    longer
 }

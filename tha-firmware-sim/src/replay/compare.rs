@@ -1,12 +1,12 @@
 //! A stream against the batch prediction, within the bound of its rounding, and against what `FORMAT.md` prescribes, to the bit.
 
-use crate::bound::ErrorBound;
 use crate::model_file::{DeviceModel, ModelFile};
-use crate::reference::{IntegerReference, Reference};
 use crate::stream::{Status, Stream};
 use serde::Serialize;
 use tha_core::build::ModelSpec;
 use tha_train::Dataset;
+use tha_train::bound::ErrorBound;
+use tha_train::reference::{IntegerReference, Reference};
 use tha_train::stage::{eating_offset, mean_and_std};
 
 /// How one output compares with the batch.

@@ -7,13 +7,13 @@ mod ending;
 pub mod screen;
 
 use crate::model_file::ModelFile;
-use crate::reference::Reference;
 use crate::stream::{Device, Status, samples};
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use tha_core::CapacityError;
 use tha_core::build::{Head, ModelSpec};
 use tha_train::Dataset;
+use tha_train::reference::Reference;
 
 /// Samples that the curves show at most.
 const SHOWN: usize = 400;
@@ -121,9 +121,7 @@ impl<'m> Playback<'m> {
         if t >= self.data.len() {
             return false;
         }
-        let record = self.data.records.iter().find(|record| record.rows.contains(&t));
-        let start = record.map_or(0, |record| record.rows.start);
-        if start == t {
+        if self.data.records.iter().any(|record| record.rows.start == t) {
             self.device.reset();
             self.plain.reset();
         }
@@ -165,18 +163,14 @@ impl<'m> Playback<'m> {
 
     /// What the device says to the last sample, in words.
     pub fn says(&self) -> String {
-        let mut words = Vec::new();
-        for (set, word) in [
+        let words = [
             (self.status.warming(), "warming up"),
             (self.status.refused(), "refused"),
             (self.status.out_of_range(), "out of range"),
             (self.status.held(), "held"),
             (self.status.overflow(), "overflow"),
-        ] {
-            if set {
-                words.push(word);
-            }
-        }
+        ];
+        let words: Vec<&str> = words.into_iter().filter(|(set, _)| *set).map(|(_, word)| word).collect();
         let mut text = if words.is_empty() { "ok".to_owned() } else { words.join(", ") };
         if !self.flagged_inputs.is_empty() {
             text.push_str(&format!(" ({})", self.flagged_inputs.join(" ")));

@@ -8,11 +8,11 @@ use super::quantize::{self, Numbers};
 use super::shell::quoted;
 use super::watch::Watch;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tha_cli::{DataArgs, Speech, Status, count, figure, interrupt, summary, table, with_flags};
-use tha_train::internals::OutOfRange;
-use tha_train::internals::{Delivered, Honest, Recipe, Setting, Tried};
+use tha_train::internals::{Delivered, Honest, OutOfRange, Recipe, Setting, Tried};
 use tha_train::{AutoOutcome, AutoParams, Dataset, report};
 
 /// Time where nobody says.
@@ -216,11 +216,8 @@ impl<'a> Report<'a> {
         command: Option<String>,
     ) -> Self {
         let Honest { metrics, error, standard_error, blocks, .. } = &outcome.nested;
-        let first = outcome.heads.first().map(|head| &head.setting);
-        let mut bases: Vec<String> =
+        let bases: BTreeSet<String> =
             outcome.heads.iter().map(|head| head.setting.basis.to_string()).collect();
-        bases.sort();
-        bases.dedup();
         Self {
             train: (&outcome.train).into(),
             val: Val {
@@ -235,9 +232,9 @@ impl<'a> Report<'a> {
                 .map(|linear| Linear { nrmse: linear.error, standard_error: linear.standard_error }),
             nothing_better_than_linear: outcome.nothing_better,
             heads: outcome.heads.iter().map(|head| Head::new(data, head)).collect(),
-            basis: bases.join(" "),
+            basis: Vec::from_iter(bases).join(" "),
             maps: outcome.heads.iter().filter_map(|head| head.setting.maps).max(),
-            gamma: first.map_or(1.0, |setting| setting.gamma),
+            gamma: outcome.heads.first().map_or(1.0, |head| head.setting.gamma),
             figures: Figures::new(&outcome.model, flash_bytes, start),
             budgets: outcome
                 .budgets

@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 use tha_cli::{Speech, Status, count, figure, summary};
-use tha_train::internals::ranges;
+use tha_train::internals::{HeadDone, ranges};
 use tha_train::output::{self, Kind};
-use tha_train::{FitParams, Made, Plan};
+use tha_train::{FitError, FitParams, Made, Plan};
 
 /// Plan a fit whose heads any machine can fit that sees the folder.
 ///
@@ -127,7 +127,7 @@ pub(super) fn head(args: &HeadArgs) -> Result<(), CliError> {
     let mut done = Vec::new();
     for &k in &args.heads {
         let head = plan.fit_head(&args.dir, k, &Watch::new(&status)).map_err(|error| match error {
-            tha_train::FitError::Option { .. } => CliError::from(error),
+            FitError::Option { .. } => CliError::from(error),
             error => CliError::Usage(format!("head {k}: {error}")),
         });
         done.push(head?);
@@ -135,7 +135,7 @@ pub(super) fn head(args: &HeadArgs) -> Result<(), CliError> {
     }
     status.done();
     summary(args.speech, &json!({ "heads": done }), || {
-        let line = |head: &tha_train::internals::HeadDone| match &head.failed {
+        let line = |head: &HeadDone| match &head.failed {
             Some(reason) => format!("head {}: left out: {reason}", head.head),
             None => format!("head {}: {:.1} s, {}", head.head, head.seconds, count(head.files.len(), "file")),
         };

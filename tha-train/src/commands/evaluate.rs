@@ -3,8 +3,7 @@
 use super::args::{Threads, read};
 use super::error::CliError;
 use serde::Serialize;
-use std::path::PathBuf;
-use tha_cli::{DataArgs, Speech, Status, count, figure, result, table};
+use tha_cli::{ModelAndData, Speech, Status, count, figure, result, table};
 use tha_train::internals::OutOfRange;
 use tha_train::{Metrics, Model};
 
@@ -14,11 +13,8 @@ use tha_train::{Metrics, Model};
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  tha-train evaluate model.tha data/test.csv --json")]
 pub(super) struct Args {
-    /// Model file.
-    #[arg(value_name = "MODEL")]
-    model: PathBuf,
     #[command(flatten)]
-    data: DataArgs,
+    files: ModelAndData,
     #[command(flatten)]
     threads: Threads,
     #[command(flatten)]
@@ -27,8 +23,8 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     args.threads.apply();
-    let model = Model::read(&args.model)?;
-    let data = read(&args.data, &model.columns(true))?;
+    let model = Model::read(&args.files.model)?;
+    let data = read(&args.files.data, &model.columns(true))?;
     data.check_memory(model.spec().settled())?;
     let out_of_range = model.out_of_range(&data);
     let warnings = [data.warnings(), out_of_range_in_words(&data.origin, &out_of_range)].concat();

@@ -9,9 +9,7 @@ use std::sync::Mutex;
 use std::time::Instant;
 use tha_cli::{count, figure, lock, table, with_flags};
 use tha_train::inspect::policies;
-use tha_train::internals::HeadReport;
-use tha_train::internals::Summary;
-use tha_train::internals::{Interval, OutOfRange};
+use tha_train::internals::{HeadReport, Interval, OutOfRange, Summary};
 use tha_train::report::{self, Convergence};
 use tha_train::{Dataset, FitParams, Metrics, Model, Outcome, Quantized, host};
 

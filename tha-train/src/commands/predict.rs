@@ -5,10 +5,9 @@ use super::error::{CliError, go_on};
 use super::evaluate::out_of_range_in_words;
 use serde_json::json;
 use std::path::PathBuf;
-use tha_cli::{DataArgs, Status, interrupt, summary};
+use tha_cli::{ModelAndData, Status, interrupt, summary};
 use tha_train::Model;
-use tha_train::internals::Interval;
-use tha_train::internals::write_csv;
+use tha_train::internals::{Interval, write_csv};
 use tha_train::output::{self, Kind, Staging};
 
 /// Predict the outputs for recorded inputs.
@@ -20,11 +19,8 @@ use tha_train::output::{self, Kind, Staging};
 #[command(after_help = "Examples:\n  tha-train predict model.tha data/test.csv --out prediction.csv\n  \
                   tha-train predict model.tha data/test.csv --out prediction.csv --interval")]
 pub(super) struct Args {
-    /// Model file.
-    #[arg(value_name = "MODEL")]
-    model: PathBuf,
     #[command(flatten)]
-    data: DataArgs,
+    files: ModelAndData,
     /// Where the prediction goes; - is standard output, with the summary on standard error.
     #[arg(long, value_name = "PRED.csv")]
     out: PathBuf,
@@ -38,18 +34,17 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     args.manner.threads.apply();
     let speech = beside(args.manner.speech, [&args.out])?;
-    let files = args.data.files().chain([args.model.as_path()]);
-    output::check(&args.out, Kind::Prediction, args.manner.replace.force, files)?;
-    let model = Model::read(&args.model)?;
+    output::check(&args.out, Kind::Prediction, args.manner.replace.force, args.files.files())?;
+    let model = Model::read(&args.files.model)?;
     let interval = model.interval().filter(|_| args.interval);
     if args.interval && interval.is_none() {
         return Err(CliError::Usage(format!(
             "--interval: {} has no intervals; fit it again with at least C / (1 - C) validation samples for the coverage C \
              (`--val`, `--val-fraction`, `--folds`, `--coverage`)",
-            args.model.display()
+            args.files.model.display()
         )));
     }
-    let data = read(&args.data, &model.columns(false))?;
+    let data = read(&args.files.data, &model.columns(false))?;
     data.check_memory(model.spec().settled())?;
     let out_of_range = model.out_of_range(&data);
     let warnings = [data.warnings(), out_of_range_in_words(&data.origin, &out_of_range)].concat();

@@ -5,7 +5,7 @@ use super::error::CliError;
 use super::fit;
 use super::shell::quoted;
 use std::path::PathBuf;
-use tha_cli::{DataArgs, Status, figure, summary, table};
+use tha_cli::{ModelAndData, Status, figure, summary, table};
 use tha_train::internals::OutputError;
 use tha_train::output::{self, Kind};
 use tha_train::{Dataset, Model, QuantizeParams, Quantized, quantize};
@@ -19,11 +19,8 @@ use tha_train::{Dataset, Model, QuantizeParams, Quantized, quantize};
 #[command(after_help = "Examples:\n  tha-train quantize model.tha data/train.csv --out model16.tha\n  \
                   tha-train quantize model.tha train.csv --out m16.tha --counts p=-1.25:0.000305")]
 pub(super) struct Args {
-    /// Model file.
-    #[arg(value_name = "MODEL")]
-    model: PathBuf,
     #[command(flatten)]
-    data: DataArgs,
+    files: ModelAndData,
     /// Where the model of integers goes.
     #[arg(long, value_name = "MODEL16.tha")]
     out: PathBuf,
@@ -110,10 +107,9 @@ fn meaning(text: &str) -> Result<(String, (f64, f64)), String> {
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     args.manner.threads.apply();
     let speech = beside(args.manner.speech, [&args.out])?;
-    let files = args.data.files().chain([args.model.as_path()]);
-    output::check(&args.out, Kind::Model, args.manner.replace.force, files)?;
-    let model = Model::read(&args.model)?;
-    let data = read(&args.data, &model.columns(true))?;
+    output::check(&args.out, Kind::Model, args.manner.replace.force, args.files.files())?;
+    let model = Model::read(&args.files.model)?;
+    let data = read(&args.files.data, &model.columns(true))?;
     data.check_memory(model.spec().settled())?;
     let status = Status::new(args.manner.speech, data.warnings());
     let made = quantize(&model, &data, &args.counts.params())?;

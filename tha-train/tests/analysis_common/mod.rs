@@ -1,7 +1,7 @@
 //! Random problems, and the dense U and B that the analysis never forms.
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use nalgebra::DMatrix;
+use nalgebra::{DMatrix, DVector};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use tha_train::Pair;
@@ -20,17 +20,14 @@ pub fn random_network(outputs: usize, q: usize, ranks: &[usize], rng: &mut ChaCh
     network
 }
 
-/// All coefficients, core after core.
-pub fn coefficients(network: &Network) -> Vec<f64> {
-    network.cores.iter().flat_map(|core| core.data.clone()).collect()
-}
-
-/// The network of the same shape with other coefficients.
-pub fn with_coefficients(network: &Network, coefficients: &[f64]) -> Network {
-    let mut rest = coefficients.iter().copied();
-    let mut network = network.clone();
-    network.cores.iter_mut().flat_map(|core| &mut core.data).zip(&mut rest).for_each(|(v, c)| *v = c);
-    network
+/// The derivative of a function of the tensor by a coefficient, counted core after core: a difference, as the tensor is linear in each.
+pub fn derivative(network: &Network, at: usize, of: impl Fn(&Network) -> DMatrix<f64>) -> DVector<f64> {
+    let with = |value: f64| {
+        let mut moved = network.clone();
+        *moved.cores.iter_mut().flat_map(|core| &mut core.data).nth(at).expect("a coefficient") = value;
+        of(&moved)
+    };
+    DVector::from_column_slice((with(1.0) - with(0.0)).as_slice())
 }
 
 /// Sizes of a random problem.

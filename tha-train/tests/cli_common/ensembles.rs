@@ -15,9 +15,7 @@ pub const FIT: &str = "fit train.csv --memory 2 --degree 2 --out m.tha";
 
 /// A quadratic network of memory 2, drawn with some options.
 pub fn synth(options: &str) -> Bench {
-    let bench = Bench::new();
-    bench.ok(&format!("synth --kind volterra --memory 2 --degree 2 --out . -q {options}"));
-    bench
+    Bench::synth(&format!("--kind volterra --memory 2 --degree 2 --out . {options}"))
 }
 
 pub fn fit(more: &str, bench: &Bench) -> Value {

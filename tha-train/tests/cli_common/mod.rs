@@ -1,9 +1,16 @@
-//! Running the binary in a folder of its own.
+//! Running the program of a package, this one or the simulator, in a folder of its own.
 
 use serde_json::Value;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
+
+const PROGRAM: &str =
+    match (option_env!("CARGO_BIN_EXE_tha-train"), option_env!("CARGO_BIN_EXE_tha-firmware-sim")) {
+        (Some(program), _) | (_, Some(program)) => program,
+        _ => panic!("this is a test of neither"),
+    };
 
 /// A temporary folder in which commands run.
 pub struct Bench {
@@ -14,6 +21,15 @@ pub struct Bench {
 impl Bench {
     pub fn new() -> Self {
         Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    /// A new folder in which `synth` has made data, without a word.
+    pub fn synth(options: &str) -> Self {
+        let bench = Self::new();
+        let output = bench.run(&format!("synth {options} -q"));
+        assert_eq!((text(&output.stdout), text(&output.stderr)), Default::default(), "{options}");
+        assert!(output.status.success(), "{options}");
+        bench
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -30,7 +46,7 @@ impl Bench {
 
     /// The command with its arguments in one string.
     pub fn command(&self, line: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tha-train"));
+        let mut command = Command::new(PROGRAM);
         command.current_dir(self.folder.path()).args(line.split_whitespace());
         command
     }
@@ -46,6 +62,13 @@ impl Bench {
         text(&output.stdout)
     }
 
+    /// Runs a command that must succeed; gives its standard error.
+    pub fn said(&self, line: &str) -> String {
+        let output = self.run(line);
+        assert_eq!(output.status.code(), Some(0), "{line}: {}", text(&output.stderr));
+        text(&output.stderr)
+    }
+
     /// Runs a command that must be refused in one line; gives the line.
     pub fn refusal(&self, line: &str) -> String {
         let output = self.run(line);
@@ -57,28 +80,31 @@ impl Bench {
 
     /// Runs a command that must succeed and print one JSON object.
     pub fn json(&self, line: &str) -> Value {
-        let printed = self.ok(&format!("{line} --json"));
+        self.json_and(0, line)
+    }
+
+    /// Runs a command that must end with some code and print one JSON object.
+    pub fn json_and(&self, code: i32, line: &str) -> Value {
+        let output = self.run(&format!("{line} --json"));
+        assert_eq!(output.status.code(), Some(code), "{line}: {}", text(&output.stderr));
+        let printed = text(&output.stdout);
         assert_eq!(printed.lines().count(), 1, "{line}: {printed}");
         serde_json::from_str(&printed).unwrap()
     }
 
-    /// All files in the folder, with their contents.
-    pub fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
-        let mut found = Vec::new();
-        collect(self.folder.path(), &mut found);
-        found.sort();
-        found
-    }
-}
-
-fn collect(folder: &Path, found: &mut Vec<(PathBuf, Vec<u8>)>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            collect(&path, found);
-        } else {
-            found.push((path.clone(), std::fs::read(&path).unwrap()));
+    /// Runs a command and presses Ctrl-C once it has said these words; gives the exit code, what was printed, and what was said.
+    pub fn interrupted(&self, line: &str, words: &str) -> (Option<i32>, String, String) {
+        let mut command = self.command(line);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let (mut stderr, mut said) = (BufReader::new(child.stderr.take().unwrap()), String::new());
+        while !said.contains(words) {
+            assert!(stderr.read_line(&mut said).unwrap() > 0, "{said}");
         }
+        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+        let mut printed = String::new();
+        child.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
+        stderr.read_to_string(&mut said).unwrap();
+        (child.wait().unwrap().code(), printed, said)
     }
 }
 
