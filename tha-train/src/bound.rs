@@ -12,10 +12,11 @@
 //! ```
 //!
 //! where the filters have rules of their own: taken operation by operation, the error that a state carries over would seem to
-//! grow without end. Errors of a resonator's state are told by [their size](Resonator::measure), which shrinks by |p| in every step. The clamps and the maps are continuous, so that a device which takes the other branch is covered too. Both
-//! sides use the same f32 coefficients, so their rounding in training is no part of it. Underflow adds less than 2^-149 per
-//! operation; the rounding of the batch itself (2^-53) and of this computation is covered by a factor. Where a magnitude could
-//! leave the range of f32, the bound is infinite.
+//! grow without end. Errors of a resonator's state are told by [their size](Resonator::size), which shrinks by |p| in every step. The
+//! clamps and the maps are continuous, so that a device which takes the other branch is covered too. Both sides use the same f32
+//! coefficients, so their rounding in training is no part of it. Underflow adds less than 2^-149 per operation; the rounding of the
+//! batch itself (2^-53) and of this computation is covered by a factor. Where a magnitude could leave the range of f32, the bound is
+//! infinite.
 
 mod worst;
 

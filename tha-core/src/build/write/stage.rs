@@ -1,8 +1,8 @@
 //! The tables of the stage: sections in runs, features with positions.
 
-use alloc::vec::Vec;
+use alloc::{vec, vec::Vec};
 
-use super::super::{BuildError, Feature, Filter, Resonator, Section, Signal, Source, Stage};
+use super::super::{BuildError, Feature, Filter, Resonator, Signal, Source, Stage};
 use crate::facts::Shape;
 use crate::stage::{FeatureRecord, Run};
 
@@ -25,16 +25,23 @@ impl Stage {
         // For each section its run and its place in it; positions are known when a run is complete.
         let mut members: Vec<(usize, usize)> = Vec::new();
         let mut starts: Vec<usize> = Vec::new();
+        let mut feeding = vec![false; self.sections.len()];
+        for section in &self.sections {
+            if let Source::Section(earlier) = section.source
+                && let Some(feeds) = feeding.get_mut(earlier)
+            {
+                *feeds = true;
+            }
+        }
         // The run that feeds the last one.
         let mut from = None;
         for (index, section) in self.sections.iter().enumerate() {
             let missing = BuildError::Source { what: "section", index };
-            let feeds = |other: &Section| other.source == Source::Section(index);
             let (kind, coefficients) = match section.filter {
                 Filter::Average { alpha } => (Run::AVERAGE, [alpha, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
                 Filter::Resonator(Resonator { state: [a, b, c, d], gain, all_pass: [e, f, g] }) => {
-                    let feeding = self.sections.iter().any(feeds);
-                    (if feeding { Run::FEEDING } else { Run::RESONATOR }, [a, b, c, d, gain, e, f, g])
+                    let feeds = feeding.get(index).copied().unwrap_or(false);
+                    (if feeds { Run::FEEDING } else { Run::RESONATOR }, [a, b, c, d, gain, e, f, g])
                 }
             };
             let (source, run) = match section.source {
