@@ -154,14 +154,11 @@ pub(crate) fn symmetric_eigen(matrix: &DMatrix<f64>) -> Option<(Vec<f64>, DMatri
 pub(crate) fn minimal_norm(gram: &DMatrix<f64>, rhs: &DMatrix<f64>, cutoff: f64) -> Option<DMatrix<f64>> {
     let (values, vectors) = symmetric_eigen(gram)?;
     let largest = values.last().copied().unwrap_or(0.0);
-    let mut projected = DMatrix::zeros(gram.nrows(), rhs.ncols());
-    set_product(view_mut(&mut projected), view(&vectors).transpose(), view(rhs));
+    let mut projected = transposed_product(&vectors, rhs);
     for (mut row, value) in projected.row_iter_mut().zip(values) {
         row *= if value > cutoff * largest { value.recip() } else { 0.0 };
     }
-    let mut solution = DMatrix::zeros(gram.nrows(), rhs.ncols());
-    set_product(view_mut(&mut solution), view(&vectors), view(&projected));
-    Some(solution)
+    Some(product(&vectors, &projected))
 }
 
 /// Thin singular value decomposition `u diag(s) v^T`, singular values falling.

@@ -8,8 +8,8 @@ use super::SolveError;
 use super::jacobian::NormalEquations;
 use super::log::{Log, Step, StepKind};
 use super::rows::Rows;
-use crate::linalg::{cholesky_in_place, cholesky_solve, qr};
-use crate::network::{Core, Network};
+use crate::linalg::{cholesky_in_place, cholesky_solve};
+use crate::network::Network;
 use nalgebra::DMatrix;
 
 /// Solves for core `k`; gives J before and after, both with the penalty ridge N l ||V_k||^2.
@@ -72,9 +72,9 @@ pub(super) fn sweeps(
                 ranks: network.ranks(),
             })?;
             if direction > 0 {
-                pass_right(network, k);
+                network.pass_right(k);
             } else if k > 0 {
-                pass_left(network, k);
+                network.pass_left(k);
             }
         }
         let before = first.unwrap_or(latest);
@@ -83,22 +83,4 @@ pub(super) fn sweeps(
         }
     }
     Ok(most)
-}
-
-/// Makes core `k` left-orthogonal, handing the rest to core `k + 1`.
-pub(super) fn pass_right(network: &mut Network, k: usize) {
-    let core = &network.cores[k];
-    let (left, q) = (core.left, core.q);
-    let (orthogonal, rest) = qr(&core.tall());
-    network.cores[k] = Core::from_unfolding(left, q, orthogonal.ncols(), &orthogonal);
-    network.absorb_from_left(k + 1, &rest);
-}
-
-/// Makes core `k` right-orthogonal, handing the rest to core `k - 1`.
-pub(super) fn pass_left(network: &mut Network, k: usize) {
-    let core = &network.cores[k];
-    let (q, right) = (core.q, core.right);
-    let (orthogonal, rest) = qr(&core.wide().transpose());
-    network.cores[k] = Core::from_unfolding(orthogonal.ncols(), q, right, &orthogonal.transpose());
-    network.absorb_from_right(k - 1, &rest.transpose());
 }

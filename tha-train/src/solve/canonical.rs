@@ -4,7 +4,6 @@
 //! core is the penalty on the whole tensor.
 
 use super::SolveError;
-use super::als::{pass_left, pass_right};
 use super::local::Objective;
 use super::log::{Log, Step, StepKind};
 use super::precondition::Covariance;
@@ -39,7 +38,7 @@ pub(super) fn sweeps(
         sweep += 1;
         for k in (1..=last).rev() {
             update(network, k, objective, covariance, ridge, effort.steps, log)?;
-            pass_left(network, k);
+            network.pass_left(k);
         }
         let loss = update(network, 0, objective, covariance, ridge, effort.steps, log)?;
         if last == 0 || sweep == effort.sweeps || before - loss < TOLERANCE * loss {
@@ -50,7 +49,7 @@ pub(super) fn sweeps(
             if k > 0 {
                 update(network, k, objective, covariance, ridge, effort.steps, log)?;
             }
-            pass_right(network, k);
+            network.pass_right(k);
         }
     }
 }

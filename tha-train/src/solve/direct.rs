@@ -7,8 +7,8 @@
 use super::gram::gram;
 use super::moments::{Moments, Points};
 use super::{Problem, SolveError};
-use crate::linalg::{cholesky_in_place, cholesky_solve, minimal_norm, product, svd};
-use crate::network::{BLOCK, Core, Monomials, Network, monomials};
+use crate::linalg::{cholesky_in_place, cholesky_solve, minimal_norm, product, qr, svd};
+use crate::network::{BLOCK, Core, Monomials, Network, kept, monomials};
 use nalgebra::DMatrix;
 
 /// Largest normal equations, primal or dual: 0.3 GB.
@@ -180,9 +180,9 @@ fn from_dense(
     let mut left = outputs;
     for _ in 1..degree {
         // Of the wide matrix only the left singular vectors are needed: those of R^T where rest^T = Q R.
-        let (_, r) = crate::linalg::qr(&rest.transpose());
+        let (_, r) = qr(&rest.transpose());
         let parts = svd(&r.transpose())?;
-        let rank = crate::network::kept(&parts.s, budget).clamp(1, cap);
+        let rank = kept(&parts.s, budget).clamp(1, cap);
         let basis = parts.u.columns(0, rank).into_owned();
         cores.push(Core::from_unfolding(left, q, rank, &basis));
         let next = basis.tr_mul(&rest);

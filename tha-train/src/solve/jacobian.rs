@@ -7,8 +7,7 @@
 use super::levenberg::EXPLICIT;
 use super::moments::Moments;
 use super::rows::{Rows, WORTH_A_THREAD, in_order};
-use crate::linalg::product;
-use crate::linalg::{add_gram_lower, set_product, view, view_mut};
+use crate::linalg::{add_gram_lower, product, transposed_product, view, view_mut};
 use crate::network::{Contraction, Network, unfold};
 use nalgebra::DMatrix;
 use std::ops::Range;
@@ -109,8 +108,7 @@ impl NormalEquations {
 
     /// Adds rows of the Jacobian whose columns have these places among the coefficients.
     fn add(&mut self, places: &[Place], slopes: &DMatrix<f64>, residual: &DMatrix<f64>) {
-        let mut gradient = DMatrix::zeros(places.len(), 1);
-        set_product(view_mut(&mut gradient), view(slopes).transpose(), view(residual));
+        let gradient = transposed_product(slopes, residual);
         let add_gram = |gram: &mut DMatrix<f64>| add_gram_lower(view_mut(gram), view(slopes));
         if places.len() == self.gradient.len() {
             add_gram(&mut self.gram);

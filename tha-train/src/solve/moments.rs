@@ -6,7 +6,7 @@
 //! residual is z(Z) - f(Z), and the matrix T = L^T Phi_Z^+ that mixes it: losses and steps of a descent then cost the
 //! same for a thousand rows and for a million.
 
-use crate::linalg::{columns, qr, set_product, transposed_solve, view, view_mut};
+use crate::linalg::{product, qr, set_product, transposed_solve, view, view_mut};
 use crate::network::{Monomials, Network, Normal, evaluate_block, unfold};
 use nalgebra::DMatrix;
 use std::sync::Arc;
@@ -108,13 +108,7 @@ impl Moments {
     /// T times residuals at the points, monomials x l.
     pub(super) fn mixed(&self, residual: &[f64]) -> DMatrix<f64> {
         let outputs = residual.len() / self.mixing.ncols().max(1);
-        let mut mixed = DMatrix::zeros(self.mixing.nrows(), outputs);
-        set_product(
-            view_mut(&mut mixed),
-            view(&self.mixing),
-            columns(residual, self.mixing.ncols(), outputs),
-        );
-        mixed
+        product(&self.mixing, &DMatrix::from_column_slice(self.mixing.ncols(), outputs, residual))
     }
 }
 

@@ -8,8 +8,9 @@ use super::frame::{Frame, change_slices};
 use super::gram::{Pairs, Sums};
 use super::local::{Local, Objective};
 use super::moments::{Moments, Points};
-use crate::linalg::product;
-use crate::linalg::{add_product, cholesky_in_place, cholesky_solve, set_product, view, view_mut};
+use crate::linalg::{
+    add_product, cholesky_in_place, cholesky_solve, product, set_product, transposed_product, view, view_mut,
+};
 use crate::network::{Monomials, Network, Polynomials, unfold};
 use nalgebra::DMatrix;
 use std::sync::Arc;
@@ -161,8 +162,6 @@ impl Around<'_> {
             let own = view_mut(&mut slices).subcols_mut(if self.shared { j * width } else { 0 }, width);
             add_product(own, view(&polynomials.forms(&plain)).transpose(), view(around));
         }
-        let mut inside = DMatrix::zeros(self.map.ncols(), columns);
-        set_product(view_mut(&mut inside), view(self.map).transpose(), view(&slices));
-        inside
+        transposed_product(self.map, &slices)
     }
 }
