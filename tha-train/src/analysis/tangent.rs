@@ -7,7 +7,7 @@
 
 use super::kernel::Kernel;
 use crate::linalg::{add_product, columns, columns_mut};
-use crate::network::{BLOCK, Contraction, Core, Network, Normal, unfold};
+use crate::network::{BLOCK, Contraction, Core, Network, Normal};
 use nalgebra::DMatrix;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -34,16 +34,15 @@ impl Tangent {
 
     /// ||P_T U^T R||_F for rows `x` of the network's inputs and R, N x l.
     pub fn norm(&self, x: &DMatrix<f64>, r: &DMatrix<f64>) -> f64 {
-        let unfolded = |network: &Network| network.cores.iter().map(unfold).collect::<Vec<_>>();
-        let (left, right) = (unfolded(&self.left), unfolded(&self.right));
+        let (left, right) = (self.left.unfolded(), self.right.unfolded());
         let starts: Vec<usize> = (0..x.nrows()).step_by(BLOCK).collect();
         let parts: Vec<Vec<Vec<f64>>> = starts
             .par_iter()
             .map(|&at| {
                 let rows = BLOCK.min(x.nrows() - at);
                 let (x, r) = (x.rows(at, rows).into_owned(), r.rows(at, rows).into_owned());
-                let before = Contraction::new(&self.left, &left, x.as_slice(), rows);
-                let after = Contraction::new(&self.right, &right, x.as_slice(), rows);
+                let before = Contraction::new(&self.left, &left, &x);
+                let after = Contraction::new(&self.right, &right, &x);
                 (0..self.left.degree()).map(|k| self.gradient(k, &x, &r, &before, &after)).collect()
             })
             .collect();

@@ -4,7 +4,7 @@
 //! core. Fitting head after head to what the others leave converges slowly where inputs are correlated.
 
 use crate::linalg::{add_gram_lower, cholesky_in_place, cholesky_solve, view, view_mut};
-use crate::network::{BLOCK, Contraction, Core, Features, Network, unfold};
+use crate::network::{BLOCK, Contraction, Core, Features, Network};
 use crate::stage::Staged;
 use nalgebra::DMatrix;
 use rayon::prelude::*;
@@ -94,8 +94,8 @@ impl Joint {
         let mut column = 0;
         for (subset, network) in self.subsets.iter().zip(&self.networks) {
             let x = rows.of_inputs(subset).rows(start, n);
-            let unfolded: Vec<_> = network.cores.iter().map(unfold).collect();
-            let parts = Contraction::new(network, &unfolded, x.as_slice(), n);
+            let unfolded = network.unfolded();
+            let parts = Contraction::new(network, &unfolded, &x);
             residual.iter_mut().zip(parts.outputs()).for_each(|(r, f)| *r -= f);
             let Core { left, q, right, .. } = network.cores[k];
             for (a, i, b) in

@@ -9,7 +9,7 @@ use super::rows::{Block, Rows, in_order};
 use crate::linalg::{
     add_product, cholesky_in_place, cholesky_solve, product, transposed_product, view, view_mut,
 };
-use crate::network::{Network, unfold};
+use crate::network::Network;
 use nalgebra::DMatrix;
 use std::borrow::Cow;
 
@@ -36,7 +36,7 @@ pub(super) struct Linearised<'a> {
 impl<'a> Linearised<'a> {
     pub(super) fn new(rows: &'a Rows<'a>, network: &Network) -> Self {
         let components = Components::new(network, 0..network.degree());
-        let unfolded: Vec<_> = network.cores.iter().map(unfold).collect();
+        let unfolded = network.unfolded();
         let (q, size, outputs) = (network.q(), components.list.len(), network.outputs());
         let blocks = rows.batch(0..rows.blocks());
         let of_block = |k: usize| {

@@ -7,12 +7,13 @@
 use super::direct::{self, MONOMIALS};
 use super::frame::Frame;
 use super::levenberg::{Descent, EXPLICIT};
-use super::log::{Log, Step, StepKind};
+use super::log::{Step, StepKind, record};
 use super::moments::Moments;
 use super::rows::Rows;
 use super::search::{EXACT, SMALL, search};
 use super::{Problem, SolveError, SolveParams};
 use crate::network::{Features, Network, dimension, monomials};
+use crate::progress::Progress;
 
 /// Below [`EXACT`] moments have lost digits that the rows still have: the part of the loss that a step has to gain there to be
 /// followed by another.
@@ -25,7 +26,7 @@ pub(super) fn find(
     judge: &Problem<'_>,
     floor: Option<f64>,
     options: &SolveParams,
-    log: &mut Log<'_>,
+    progress: &dyn Progress,
 ) -> Result<Option<Network>, SolveError> {
     if floor.is_some_and(|floor| floor > SMALL) {
         // Nothing of this degree fits well.
@@ -52,12 +53,12 @@ pub(super) fn find(
         Some(moments) => Rows::condensed(moments),
         None => Rows::new(&inside, 1),
     };
-    let candidates = search(&inside, &rows, direct.as_ref(), options, log)?;
+    let candidates = search(&inside, &rows, direct.as_ref(), options, progress)?;
     let (x, y) = frame.enter(judge);
     let loss = |network: &Network| (network.evaluate(&x) - &y).norm_squared();
     let candidates = candidates.into_iter().map(|candidate| candidate.network);
     let Some(mut network) = candidates.min_by(|a, b| loss(a).total_cmp(&loss(b))) else { return Ok(None) };
-    descend(&mut network, &rows, &inside, options, log)?;
+    descend(&mut network, &rows, &inside, options, progress)?;
     Ok(Some(frame.leave(&network)))
 }
 
@@ -68,19 +69,19 @@ pub(super) fn polish(
     moments: Option<&Moments>,
     network: &Network,
     options: &SolveParams,
-    log: &mut Log<'_>,
+    progress: &dyn Progress,
 ) -> Result<(Network, usize), SolveError> {
     let frame = Frame::new(problem)?;
     let (x, y) = frame.enter(problem);
     let inside = Problem { x: &x, y: &y };
     let mut network = frame.enter_network(network);
     network.balance();
-    let entered = moments.map(|moments| moments.entered(frame.map(), frame.scale()));
+    let entered = moments.map(|moments| moments.entered(&frame.map, frame.scale));
     let rows = match entered.as_ref().filter(|_| network.parameters() <= EXPLICIT) {
         Some(moments) => Rows::condensed(moments),
         None => Rows::new(&inside, 1),
     };
-    let steps = descend(&mut network, &rows, &inside, options, log)?;
+    let steps = descend(&mut network, &rows, &inside, options, progress)?;
     Ok((frame.leave(&network), steps))
 }
 
@@ -90,11 +91,11 @@ fn descend(
     rows: &Rows<'_>,
     problem: &Problem<'_>,
     options: &SolveParams,
-    log: &mut Log<'_>,
+    progress: &dyn Progress,
 ) -> Result<usize, SolveError> {
-    let unit = rows.square();
+    let unit = rows.square;
     if rows.are_condensed() && rows.loss(network) <= EXACT * unit {
-        return descend(network, &Rows::new(problem, 1), problem, options, log);
+        return descend(network, &Rows::new(problem, 1), problem, options, progress);
     }
     let mut descent = Descent::new(network.clone());
     let mut done = options.sweeps;
@@ -102,7 +103,7 @@ fn descend(
         let gain = descent.step(rows, 0.0).unwrap_or(0.0);
         let (loss, ranks) = (descent.loss, descent.network.ranks());
         let kind = StepKind::AllCores;
-        log.record(Step { kind, loss: loss / unit, gain: gain / unit, truncation: 0.0, ranks })?;
+        record(progress, Step { kind, loss: loss / unit, gain: gain / unit, truncation: 0.0, ranks })?;
         let least = if loss <= EXACT * unit { WORTHWHILE } else { options.tolerance };
         if gain <= least * (loss + gain) || loss <= 1e-28 * unit {
             done = step + 1;
@@ -111,7 +112,7 @@ fn descend(
     }
     *network = descent.network;
     if rows.are_condensed() && descent.loss <= EXACT * unit {
-        done += descend(network, &Rows::new(problem, 1), problem, options, log)?;
+        done += descend(network, &Rows::new(problem, 1), problem, options, progress)?;
     }
     Ok(done)
 }

@@ -1,12 +1,13 @@
 //! Blocks as judges: networks are fitted without each block in turn and scored on it.
 
 use super::choose::{Choice, RIDGES, Settings, least};
-use super::log::Log;
-use super::path::{Blocks, Fitted, Path, for_each_block, squares};
+use super::log::go_on;
+use super::path::{Blocks, Fitted, Path, squares};
 use super::quadratic::Quadratic;
 use super::{Ridge, SolveError, SolveParams, Solver, exact, published};
 use crate::network::Network;
-use crate::progress::Progress;
+use crate::progress::{Progress, Silent};
+use rayon::prelude::*;
 
 /// A path ends after so many ridges without a smaller error.
 const PATIENCE: usize = 2;
@@ -56,14 +57,15 @@ impl HeldOut<'_> {
         &self,
         found: Network,
         options: &SolveParams,
-        log: &mut Log<'_>,
+        progress: &dyn Progress,
     ) -> Result<Choice, SolveError> {
         let parts = &self.blocks.parts;
         let mut networks = Vec::with_capacity(parts.len());
         let options = &SolveParams { sweeps: STEPS, ..options.clone() };
         for (fitted, _) in &parts[..parts.len() - 1] {
             let moments = fitted.quadratic.as_ref().and_then(Quadratic::moments);
-            networks.push(exact::polish(&fitted.part.problem(), moments.as_ref(), &found, options, log)?.0);
+            let problem = fitted.part.problem();
+            networks.push(exact::polish(&problem, moments.as_ref(), &found, options, progress)?.0);
         }
         let settings = Settings { ranks: found.ranks(), gamma: 1.0, ridge: 0.0, decay: None, exact: true };
         networks.push(found);
@@ -90,8 +92,8 @@ pub(super) fn follow(
     let mut tried: Vec<Choice> = Vec::new();
     let mut waiting = 0;
     for &ridge in ridges {
-        for_each_block(&mut paths, |path| path.follow(ridge, &mut Log::silent()))?;
-        Log::new(progress).check()?;
+        paths.par_iter_mut().try_for_each(|path| path.follow(ridge, &Silent))?;
+        go_on(progress)?;
         let networks = paths.iter().map(Path::network).collect();
         let choice = held_out.score(Settings { ridge, ..settings.clone() }, networks);
         waiting = if tried.last().is_none_or(|best| choice.error < best.error) { 0 } else { waiting + 1 };
@@ -119,9 +121,8 @@ pub(super) fn follow_published(
     let mut tried = Vec::with_capacity(ridges.len());
     for ridge in ridges {
         let settings = Settings { ridge, ..settings.clone() };
-        let log = &mut Log::new(progress);
         let fit = |(fitted, _): &(Fitted<'_>, _)| {
-            published(options.solver, &fitted.part.problem(), &settings, options, log)
+            published(options.solver, &fitted.part.problem(), &settings, options, progress)
                 .map(|(network, _)| network)
         };
         let networks = held_out.blocks.parts.iter().map(fit).collect::<Result<Vec<_>, _>>()?;
@@ -136,7 +137,6 @@ mod tests {
     use super::super::choose::choose;
     use super::*;
     use crate::network::Normal;
-    use crate::progress::Silent;
     use nalgebra::DMatrix;
 
     #[test]

@@ -51,7 +51,6 @@ pub use search::Rule;
 use crate::data::BLOCKS;
 use crate::network::{Features, Network, Normal, dimension};
 use crate::progress::Progress;
-use log::Log;
 use nalgebra::DMatrix;
 use path::{Fitted, Part};
 use rows::Rows;
@@ -119,8 +118,8 @@ pub fn fit(
         _ if problem.y.iter().all(|y| *y == 0.0) => {
             Ok((Network::zeros(problem.y.ncols(), problem.x.ncols(), &settings.ranks), 0))
         }
-        Solver::Ladder => choose::fit_settings(problem, settings, from, options, &mut Log::new(progress)),
-        solver => published(solver, problem, settings, options, &mut Log::new(progress)),
+        Solver::Ladder => choose::fit_settings(problem, settings, from, options, progress),
+        solver => published(solver, problem, settings, options, progress),
     })?;
     let norm = problem.y.norm();
     let error = (network.evaluate(problem.x) - problem.y).norm();
@@ -146,21 +145,25 @@ fn published(
     problem: &Problem<'_>,
     settings: &Settings,
     options: &SolveParams,
-    log: &mut Log<'_>,
+    progress: &dyn Progress,
 ) -> Result<(Network, usize), SolveError> {
     let frame = Fitted::rows(problem).published_frame(settings, options)?;
     let (x, y) = frame.enter(problem);
     let inside = Problem { x: &x, y: &y };
     let ridge = settings.ridge;
     let (network, sweeps) = match solver {
-        Solver::Mvmals => mvmals::fit(&inside, options, ridge, log)?,
-        Solver::Als => alternate(&inside, ridge, options, log)?,
+        Solver::Mvmals => mvmals::fit(&inside, options, ridge, progress)?,
+        Solver::Als => alternate(&inside, ridge, options, progress)?,
         _ => {
             let cap = settings.ranks.iter().max().copied().unwrap_or(1);
             let network =
                 direct::System::new(&inside, options.degree)?.network(ridge, options.tolerance, cap)?;
             // Without a penalty the cut solution is a start for a descent; with one it stays what was chosen.
-            if ridge == 0.0 { exact::polish(&inside, None, &network, options, log)? } else { (network, 1) }
+            if ridge == 0.0 {
+                exact::polish(&inside, None, &network, options, progress)?
+            } else {
+                (network, 1)
+            }
         }
     };
     Ok((frame.leave(&network), sweeps))
@@ -171,7 +174,7 @@ fn alternate(
     problem: &Problem<'_>,
     ridge: f64,
     options: &SolveParams,
-    log: &mut Log<'_>,
+    progress: &dyn Progress,
 ) -> Result<(Network, usize), SolveError> {
     let (q, outputs) = (problem.x.ncols(), problem.y.ncols());
     let ranks = options.start_ranks(outputs, q, options.max_rank);
@@ -180,7 +183,7 @@ fn alternate(
     let mut best: Option<(f64, (Network, usize))> = None;
     for _ in 0..options.restarts {
         let mut network = Network::random(outputs, q, &ranks, &mut normal);
-        let steps = als::sweeps(&mut network, &rows, ridge, options.sweeps, options.tolerance, log)?;
+        let steps = als::sweeps(&mut network, &rows, ridge, options.sweeps, options.tolerance, progress)?;
         let loss = rows.loss(&network);
         if best.as_ref().is_none_or(|(b, _)| loss < *b) {
             best = Some((loss, (network, steps)));

@@ -154,10 +154,10 @@ impl SolveParams {
     }
 
     /// The time constants to try; `None` stands for no prior.
-    pub(super) fn decays(&self, judged: bool) -> Vec<Option<f64>> {
+    pub(super) fn decays(&self) -> Vec<Option<f64>> {
         match self.decay {
             Decay::Fixed(tau) => vec![Some(tau)],
-            Decay::Auto if judged && self.solver == Solver::Ladder && self.memory >= LONG => {
+            Decay::Auto if self.solver == Solver::Ladder && self.memory >= LONG => {
                 let part = |part: f64| Some(part * self.memory as f64);
                 vec![None, part(0.25), part(0.5), part(1.0)]
             }
@@ -187,12 +187,10 @@ mod tests {
 
     #[test]
     fn only_long_memories_try_a_prior_unasked() {
-        let decays = |memory, judged| SolveParams { memory, ..SolveParams::default() }.decays(judged);
-        assert_eq!(decays(100, true), [None, Some(25.0), Some(50.0), Some(100.0)]);
-        assert_eq!((decays(7, true), decays(100, false)), (vec![None], vec![None]));
-        assert_eq!(
-            SolveParams { decay: Decay::Fixed(3.0), ..SolveParams::default() }.decays(false),
-            [Some(3.0)]
-        );
+        let decays = |memory| SolveParams { memory, ..SolveParams::default() }.decays();
+        assert_eq!(decays(100), [None, Some(25.0), Some(50.0), Some(100.0)]);
+        assert_eq!(decays(7), [None]);
+        let fixed = SolveParams { decay: Decay::Fixed(3.0), ..SolveParams::default() };
+        assert_eq!(fixed.decays(), [Some(3.0)]);
     }
 }

@@ -3,7 +3,6 @@
 //! With G = Phi^T Phi over the distinct monomials and the direct solution z, ||y - Phi m||^2 = RSS(z) + (z - m)^T G (z - m) for every
 //! polynomial m, however many rows there were. The polynomial of a network is linear in each of its cores.
 
-use super::Problem;
 use super::frame::{Frame, change_slices};
 use super::gram::{Pairs, Sums};
 use super::local::{Local, Objective};
@@ -17,7 +16,7 @@ use std::sync::Arc;
 
 /// What the quadratic forms of all rows of a problem have in common.
 pub(super) struct Forms {
-    pairs: Pairs,
+    pub(super) pairs: Pairs,
     polynomials: Polynomials,
 }
 
@@ -25,11 +24,6 @@ impl Forms {
     pub(super) fn new(q: usize, degree: usize) -> Arc<Self> {
         let pairs = Pairs::new(Monomials::new(q, degree));
         Arc::new(Self { pairs, polynomials: Polynomials::new(q, degree) })
-    }
-
-    /// Sums over the rows of a problem.
-    pub(super) fn sums(&self, problem: &Problem) -> Sums {
-        self.pairs.sums(problem)
     }
 }
 
@@ -96,12 +90,12 @@ impl Objective for Framed<'_> {
     fn local<'a>(&'a self, network: &Network, k: usize) -> Local<'a> {
         let Self { quadratic, frame } = *self;
         let Quadratic { forms, gram, .. } = quadratic;
-        let around = forms.polynomials.around(&change_slices(network, frame.map()), k);
-        let around = Around { quadratic, map: frame.map(), shared: k == 0, around };
+        let around = forms.polynomials.around(&change_slices(network, &frame.map), k);
+        let around = Around { quadratic, map: &frame.map, shared: k == 0, around };
         let polynomial = around.polynomial(&unfold(&network.cores[k]));
-        let residual = &quadratic.solution / frame.scale() - polynomial;
+        let residual = &quadratic.solution / frame.scale - polynomial;
         let weighed = product(gram, &residual);
-        let loss = quadratic.rest / frame.scale().powi(2) + residual.dot(&weighed);
+        let loss = quadratic.rest / frame.scale.powi(2) + residual.dot(&weighed);
         let gradient = around.back(&weighed);
         let width = around.around[0].ncols();
         let mut coupling = DMatrix::zeros(width, width);
@@ -117,7 +111,7 @@ impl Objective for Framed<'_> {
     }
 
     fn square(&self) -> f64 {
-        self.quadratic.square / self.frame.scale().powi(2)
+        self.quadratic.square / self.frame.scale.powi(2)
     }
 }
 

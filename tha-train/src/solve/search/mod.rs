@@ -25,10 +25,11 @@ pub use rule::Rule;
 
 use super::direct::DirectFit;
 use super::levenberg::Descent;
-use super::log::{Log, StepKind};
+use super::log::StepKind;
 use super::rows::Rows;
 use super::{Problem, SolveError, SolveParams};
 use crate::network::{Network, Normal, dimension, useful_ranks};
+use crate::progress::Progress;
 use nalgebra::DMatrix;
 
 /// Rows of the sketch per dimension of the largest model tried.
@@ -54,11 +55,11 @@ struct Start {
 
 /// Where starts come from: one network after the other, until there are no more.
 trait Source {
-    fn next(&mut self, search: &mut Search<'_, '_>) -> Result<Option<Start>, SolveError>;
+    fn next(&mut self, search: &mut Search<'_>) -> Result<Option<Start>, SolveError>;
 }
 
 /// The source for a search, where it suits.
-type Open = fn(&mut Search<'_, '_>) -> Option<Box<dyn Source>>;
+type Open = fn(&mut Search<'_>) -> Option<Box<dyn Source>>;
 
 /// All sources, cheapest first.
 const SOURCES: [(Rule, Open); 4] = [
@@ -86,7 +87,7 @@ impl Candidate {
     }
 }
 
-struct Search<'a, 'b> {
+struct Search<'a> {
     problem: &'a Problem<'a>,
     all: &'a Rows<'a>,
     /// Rows enough for the largest model tried, or the moments of all.
@@ -103,29 +104,29 @@ struct Search<'a, 'b> {
     best: Vec<Option<Candidate>>,
     agreeing: Vec<usize>,
     starts: usize,
-    log: &'a mut Log<'b>,
+    progress: &'a dyn Progress,
 }
 
 /// Candidates by rank, lowest first, for `problem`, whose rows are `all`; the last is the winner where there is one.
-pub(super) fn search<'a, 'b>(
+pub(super) fn search<'a>(
     problem: &'a Problem<'a>,
     all: &'a Rows,
     direct: Option<&'a DirectFit>,
     params: &'a SolveParams,
-    log: &'a mut Log<'b>,
+    progress: &'a dyn Progress,
 ) -> Result<Vec<Candidate>, SolveError> {
-    let mut search = Search::new(problem, all, direct, params, log);
+    let mut search = Search::new(problem, all, direct, params, progress);
     let winner = search.run(&SOURCES)?;
     Ok(search.candidates(winner))
 }
 
-impl<'a, 'b> Search<'a, 'b> {
+impl<'a> Search<'a> {
     fn new(
         problem: &'a Problem<'a>,
         all: &'a Rows,
         direct: Option<&'a DirectFit>,
         params: &'a SolveParams,
-        log: &'a mut Log<'b>,
+        progress: &'a dyn Progress,
     ) -> Self {
         let cap = params.max_rank;
         let most = dimension(
@@ -145,7 +146,7 @@ impl<'a, 'b> Search<'a, 'b> {
         let limit = direct.map_or(EXACT, |direct| direct.variance.clamp(DIGITS, EXACT));
         let (best, agreeing) = (vec![None; cap + 1], vec![0; cap + 1]);
         let draws = Normal::new(params.seed);
-        Self { problem, all, sketch, x, y, direct, limit, params, draws, best, agreeing, starts: 0, log }
+        Self { problem, all, sketch, x, y, direct, limit, params, draws, best, agreeing, starts: 0, progress }
     }
 
     /// The best of every rank below that of the winner, and the winner; without one, the best of every rank.
@@ -177,7 +178,7 @@ impl<'a, 'b> Search<'a, 'b> {
         let start_kind = StepKind::Start(self.starts - 1);
         let first = self.descended(start.network, start_kind)?;
         let (candidate, came_down) = self.lowered(first)?;
-        let small = candidate.loss <= SMALL * self.sketch.square();
+        let small = candidate.loss <= SMALL * self.sketch.square;
         let confirmed = match self.direct {
             _ if self.exact(candidate.loss) => true,
             Some(direct) => {
@@ -221,7 +222,7 @@ impl<'a, 'b> Search<'a, 'b> {
     /// The best at the cap is no local minimum of a misfit.
     fn near(&self) -> bool {
         let best = self.best[self.params.max_rank].as_ref();
-        best.is_some_and(|best| best.loss <= SMALL * self.sketch.square())
+        best.is_some_and(|best| best.loss <= SMALL * self.sketch.square)
     }
 
     fn q(&self) -> usize {
@@ -256,7 +257,7 @@ impl<'a, 'b> Search<'a, 'b> {
         let entries = self.sketch.entries();
         let freedom = entries.saturating_sub(candidate.dimension());
         3 * freedom > entries
-            && candidate.loss / freedom as f64 <= SMALL * self.sketch.square() / entries as f64
+            && candidate.loss / freedom as f64 <= SMALL * self.sketch.square / entries as f64
     }
 
     /// The direct solution fits all rows better by no more than chance.
