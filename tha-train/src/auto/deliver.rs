@@ -117,9 +117,9 @@ pub(super) fn size(blend: &Blend, trials: &[Trial], data: &Dataset) -> (usize, u
 }
 
 /// The same of one setting by itself.
-pub(super) fn size_alone(setting: &Setting, data: &Dataset) -> (usize, usize) {
-    let alone = Blend::alone(0, vec![0; data.outputs.len()], true);
-    size_of(alone.members.iter().map(|member| (setting, member)), true, data)
+pub(super) fn size_alone(setting: &Setting, extend: bool, data: &Dataset) -> (usize, usize) {
+    let alone = Blend::alone(0, vec![0; data.outputs.len()], extend);
+    size_of(alone.members.iter().map(|member| (setting, member)), extend, data)
 }
 
 fn size_of<'a>(

@@ -285,18 +285,9 @@ impl AutoParams {
         let standard_error = mean_and_error(&found.blocks).1;
         let (error, blocks) = (found.error, found.blocks.clone());
         let head = &fit.heads[0];
-        let setting = Setting {
-            gamma: head.gamma,
-            decay: head.decay,
-            separate: false,
-            ..Setting::polynomial(
-                Basis::Lags(found.memory),
-                None,
-                head.gamma,
-                found.degree,
-                FitParams::MAX_RANK,
-            )
-        };
+        let (basis, rank) = (Basis::Lags(found.memory), FitParams::MAX_RANK);
+        let setting = Setting::polynomial(basis, None, head.gamma, found.degree, rank);
+        let setting = Setting { decay: head.decay, separate: false, ..setting };
         let heads = vec![Delivered {
             setting,
             outputs: 0..data.outputs.len(),
@@ -333,13 +324,11 @@ impl AutoParams {
 
     fn too_small(&self, trials: &[Trial], data: &Dataset) -> FitError {
         let least = |macs: bool| {
-            let of = |k: usize| {
-                let outputs = data.outputs.len();
-                let alone = Blend::alone(k, vec![0; outputs], true);
-                let (bytes, count) = deliver::size(&alone, trials, data);
+            let of = |trial: &Trial| {
+                let (bytes, count) = deliver::size_alone(&trial.setting, true, data);
                 if macs { count } else { (self.share() * bytes as f64) as usize }
             };
-            (0..trials.len()).map(of).min().unwrap_or(0)
+            trials.iter().map(of).min().unwrap_or(0)
         };
         let (option, found, least) = match self.budget_macs {
             Some(most) if least(true) > most => ("budget_macs", most, least(true)),

@@ -1,6 +1,6 @@
 //! What an automatic fit found, and how it came by it.
 
-use super::blend::{Blend, mean_and_error};
+use super::blend::mean_and_error;
 use super::ground::Ground;
 use super::trial::Trial;
 use super::{Delivered, Honest, Setting, deliver};
@@ -90,8 +90,7 @@ impl Tried {
         let blocks: Vec<f64> = all.iter().map(|&k| trial.error_with(ground, extend, &[k], &ridges)).collect();
         let standard_error = mean_and_error(&blocks).1;
         let setting = trial.setting.clone();
-        let alone = Blend::alone(k, ridges.clone(), extend);
-        let (flash_bytes, macs_per_sample) = deliver::size(&alone, trials, ground.data);
+        let (flash_bytes, macs_per_sample) = deliver::size_alone(&setting, extend, ground.data);
         let ridges = ridges.iter().map(|&ridge| trial.ridges[ridge]).collect();
         Self { setting, ridges, error, blocks, standard_error, flash_bytes, macs_per_sample }
     }

@@ -303,7 +303,7 @@ impl Search<'_> {
 
     /// The part of the budgets that a setting takes by itself.
     fn part(&self, setting: &Setting) -> f64 {
-        let (bytes, operations) = size_alone(setting, self.ground.data);
+        let (bytes, operations) = size_alone(setting, true, self.ground.data);
         let (flash, macs) = self.effort.budgets;
         (bytes as f64 / flash as f64).max(operations as f64 / macs as f64)
     }

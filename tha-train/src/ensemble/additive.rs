@@ -253,20 +253,18 @@ fn set(heads: &mut [ChosenHead], networks: &[crate::network::Network]) {
 mod tests {
     use super::*;
     use crate::FitParams;
-    use crate::data::tests::counting;
+    use crate::data::Dataset;
     use crate::network::Normal;
     use crate::progress::Silent;
 
     #[test]
     fn heads_say_what_the_others_leave() {
         let mut normal = Normal::new(5);
-        let mut data = counting(&[600]);
-        data.inputs = ["a", "b", "c"].map(String::from).to_vec();
         let common: Vec<f64> = (0..600).map(|_| normal.draw()).collect();
-        data.u = (0..3).map(|_| common.iter().map(|c| 0.7 * c + 0.7 * normal.draw()).collect()).collect();
-        let [a, b, c] = [0, 1, 2].map(|k| &data.u[k]);
+        let [a, b, c] =
+            [(); 3].map(|()| common.iter().map(|c| 0.7 * c + 0.7 * normal.draw()).collect::<Vec<_>>());
         let y = (0..600).map(|t| a[t] * b[t] + b[t] - c[t] * b[t] + 0.01 * normal.draw()).collect();
-        data.y = vec![y];
+        let data = Dataset::new("correlated", vec![a, b, c], vec![y]);
         let scored = data.scored_rows(1);
         let stage = FitParams::new().memory(1).check(&data).unwrap().stage(&data, &scored).unwrap();
         let material = Material::new(&data, scored, stage);

@@ -129,20 +129,26 @@ pub(super) fn train_all(
     subsets: &[Vec<usize>],
     run: Run<'_>,
 ) -> Result<(Vec<Head>, Vec<Failure>), FitError> {
-    let (start, done) = (Instant::now(), AtomicUsize::new(0));
-    let results: Vec<Result<Head, FitError>> = subsets
-        .par_iter()
-        .enumerate()
-        .map(|(k, subset)| {
-            let head = train(material, k, subset, run);
-            let count = done.fetch_add(1, Ordering::Relaxed) + 1;
-            if let Ok(head) = &head {
-                run.progress.report(&Event::head(k, count, subsets.len(), head.choice.error, start));
-            }
-            head
-        })
-        .collect();
+    let results = side_by_side(subsets.len(), |k| train(material, k, &subsets[k], run), run.progress);
     sort_out(material, subsets, results.into_iter().map(|head| head?.sound()))
+}
+
+/// So many heads on all threads, each reported when it is done.
+pub(super) fn side_by_side(
+    count: usize,
+    head: impl Fn(usize) -> Result<Head, FitError> + Sync,
+    progress: &dyn Progress,
+) -> Vec<Result<Head, FitError>> {
+    let (start, done) = (Instant::now(), AtomicUsize::new(0));
+    let one = |k: usize| {
+        let head = head(k);
+        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        if let Ok(head) = &head {
+            progress.report(&Event::head(k, done, count, head.choice.error, start));
+        }
+        head
+    };
+    (0..count).into_par_iter().map(one).collect()
 }
 
 /// Sound heads, and the others with their reasons. Ctrl-C and a full disk end everything.

@@ -26,25 +26,23 @@ pub(super) fn for_weights(
     if all.truth.len() > CHEAP_HEADS {
         return None;
     }
-    let crossed = |solve: &dyn Fn(&Products) -> DVector<f64>| {
-        let loss = |fold: &Products| fold.loss(&solve(&all.minus(fold)));
-        (folds.iter().map(loss).sum::<f64>() / all.square.max(f64::MIN_POSITIVE)).sqrt()
+    let crossed = |weights: &dyn Fn(usize) -> DVector<f64>| {
+        let loss: f64 = (0..folds.len()).map(|k| folds[k].loss(&weights(k))).sum();
+        (loss / all.square.max(f64::MIN_POSITIVE)).sqrt()
     };
+    let averaged = |k: usize| average(&all.minus(&folds[k]));
     // The penalty is found among the other folds alone.
-    let stacked = || {
-        let loss = |k: usize| {
-            let others: Vec<Products> = folds[..k].iter().chain(&folds[k + 1..]).cloned().collect();
-            folds[k].loss(&stack(&all.minus(&folds[k]), &others))
-        };
-        ((0..folds.len()).map(loss).sum::<f64>() / all.square.max(f64::MIN_POSITIVE)).sqrt()
+    let stacked = |k: usize| {
+        let others: Vec<Products> = folds[..k].iter().chain(&folds[k + 1..]).cloned().collect();
+        stack(&all.minus(&folds[k]), &others)
     };
-    let mine = if combine == Combine::Stack { stacked() } else { crossed(&average) };
+    let mine = if combine == Combine::Stack { crossed(&stacked) } else { crossed(&averaged) };
     let mut better = Vec::new();
     // Where the held-out samples do not pay for more, stacking gives the average's weights.
     if (stack(all, folds) - average(all)).amax() >= 1e-3 {
         let (other, name) = match combine {
-            Combine::Stack => (crossed(&average), "`combine` average"),
-            _ => (stacked(), "`combine` stack"),
+            Combine::Stack => (crossed(&averaged), "`combine` average"),
+            _ => (crossed(&stacked), "`combine` stack"),
         };
         if other < 0.98 * mine {
             better.push(format!("{name} {other:.4}"));

@@ -122,16 +122,15 @@ impl Joint {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::tests::counting;
+    use crate::data::Dataset;
     use crate::network::Normal;
     use crate::stage::Scaling;
 
     /// Three inputs drawn at random, and the heads of two pairs of them.
-    fn heads() -> (crate::data::Dataset, Joint) {
+    fn heads() -> (Dataset, Joint) {
         let mut normal = Normal::new(1);
-        let mut data = counting(&[400]);
-        data.inputs = ["a", "b", "c"].map(String::from).to_vec();
-        data.u = (0..3).map(|_| (0..400).map(|_| normal.draw()).collect()).collect();
+        let u = (0..3).map(|_| (0..400).map(|_| normal.draw()).collect()).collect();
+        let data = Dataset::new("random", u, vec![(0..400).map(f64::from).collect()]);
         let subsets = vec![vec![0, 1], vec![1, 2]];
         let networks = subsets.iter().map(|_| Network::random(1, 5, &[2, 2], &mut normal)).collect();
         (data, Joint { subsets, networks })

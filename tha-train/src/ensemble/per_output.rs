@@ -5,14 +5,13 @@
 //! others. Here every output has its own inputs, ranks and ridge: the inputs are chosen forward, one at a time, each the one
 //! that lowers the residual on the judged samples most, until none lowers it enough.
 
-use super::heads::{Head, Material, Run};
+use super::heads::{Head, Material, Run, side_by_side};
 use super::{Chosen, Ensemble, Extra, chosen, cost, file_bytes};
 use crate::checkpoint;
 use crate::fit::FitError;
-use crate::progress::{Event, OnlyStop};
+use crate::progress::OnlyStop;
 use crate::solve::{self, Problem};
 use rayon::prelude::*;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 /// An input joins when it lowers the error on the held-out samples by this part of it.
@@ -21,17 +20,8 @@ const GAIN: f64 = 0.01;
 /// Chooses and fits a head for every output.
 pub(super) fn choose(of: &Ensemble<'_>, material: &Material<'_>) -> Result<Chosen, FitError> {
     let outputs = material.data.outputs.len();
-    let (start, done) = (Instant::now(), AtomicUsize::new(0));
-    let heads: Vec<Head> = (0..outputs)
-        .into_par_iter()
-        .map(|j| {
-            let head = head(of, material, j)?;
-            let count = done.fetch_add(1, Ordering::Relaxed) + 1;
-            of.run.progress.report(&Event::head(j, count, outputs, head.choice.error, start));
-            Ok(head)
-        })
-        .collect::<Result<_, FitError>>()?;
-
+    let heads = side_by_side(outputs, |j| head(of, material, j), of.run.progress);
+    let heads = heads.into_iter().collect::<Result<Vec<_>, _>>()?;
     let costs: Vec<_> = heads.iter().map(|head| cost(&head.inputs, &head.choice.networks[0])).collect();
     let (heads, held_out) = chosen(material, &heads, &vec![1.0; outputs]);
     let flash = file_bytes(material, &heads, of.options)?;

@@ -150,24 +150,16 @@ pub(super) fn covering(
                 let Some(choice) = order.iter().copied().max_by_key(|&c| gain(c)) else { break };
                 subset.push(choice);
             }
+            subset.sort_unstable();
             let mut count = 0;
-            combinations(subset.len(), t, |pick| {
-                let mut tuple: Vec<usize> = pick.iter().map(|&k| subset[k]).collect();
-                tuple.sort_unstable();
-                count += usize::from(!covered[rank(&tuple)]);
-            });
+            tuples_within(&subset, t, |at| count += usize::from(!covered[at]));
             if count > best.0 {
                 best = (count, subset);
             }
         }
-        let mut subset = best.1;
-        subset.sort_unstable();
-        combinations(size, t, |pick| {
-            let tuple: Vec<usize> = pick.iter().map(|&k| subset[k]).collect();
-            let at = rank(&tuple);
-            open -= usize::from(!covered[at]);
-            covered[at] = true;
-        });
+        let (count, subset) = best;
+        open -= count;
+        tuples_within(&subset, t, |at| covered[at] = true);
         subsets.push(subset);
     }
     (subsets, (tuples - open) as f64 / tuples as f64)
@@ -181,10 +173,7 @@ pub(super) fn coverage(p: usize, t: usize, subsets: &[Vec<usize>]) -> Option<f64
     }
     let mut covered = vec![false; tuples];
     for subset in subsets {
-        combinations(subset.len(), t, |pick| {
-            let tuple: Vec<usize> = pick.iter().map(|&k| subset[k]).collect();
-            covered[rank(&tuple)] = true;
-        });
+        tuples_within(subset, t, |at| covered[at] = true);
     }
     Some(covered.iter().filter(|&&c| c).count() as f64 / tuples as f64)
 }
@@ -199,6 +188,11 @@ fn new_tuples(subset: &[usize], input: usize, t: usize, covered: &[bool]) -> usi
         count += usize::from(!covered[rank(&tuple)]);
     });
     count
+}
+
+/// Calls `visit` with the position of every t-tuple of members of an increasing subset.
+fn tuples_within(subset: &[usize], t: usize, mut visit: impl FnMut(usize)) {
+    combinations(subset.len(), t, |pick| visit(rank(&pick.iter().map(|&k| subset[k]).collect::<Vec<_>>())));
 }
 
 /// Calls `visit` with every increasing choice of `k` of 0..n.

@@ -24,20 +24,18 @@ pub(super) const MONOMIALS: usize = 600;
 pub(super) const ROWS_PER_MONOMIAL: usize = 4;
 
 /// Solves `gram z = rhs` with `ridge` on the diagonal, minimal-norm where that is singular.
-fn solve(gram: DMatrix<f64>, rhs: &DMatrix<f64>, ridge: f64) -> Result<DMatrix<f64>, SolveError> {
+fn solve(mut gram: DMatrix<f64>, rhs: &DMatrix<f64>, ridge: f64) -> Result<DMatrix<f64>, SolveError> {
     let size = gram.nrows();
     let largest = (0..size).fold(f64::MIN_POSITIVE, |m, i| m.max(gram[(i, i)]));
+    (0..size).for_each(|i| gram[(i, i)] += ridge);
     let mut factor = gram.clone();
-    (0..size).for_each(|i| factor[(i, i)] += ridge);
     let smallest = |f: &DMatrix<f64>| (0..size).fold(f64::INFINITY, |m, i| m.min(f[(i, i)]));
     if cholesky_in_place(&mut factor) && smallest(&factor).powi(2) > CUTOFF * largest {
         let mut solution = rhs.clone();
         cholesky_solve(&factor, &mut solution);
         return Ok(solution);
     }
-    let mut damped = gram;
-    (0..size).for_each(|i| damped[(i, i)] += ridge);
-    minimal_norm(&damped, rhs, CUTOFF)
+    minimal_norm(&gram, rhs, CUTOFF)
         .ok_or(SolveError::Numerical { what: "eigenvalues of the normal equations" })
 }
 
@@ -99,18 +97,12 @@ impl<'a> System<'a> {
         let entries = q.saturating_pow(degree as u32).saturating_mul(outputs);
         let count = monomials(q, degree);
         let advice = "use the ladder, fewer inputs, less memory or a lower degree";
-        if entries > ENTRIES {
-            let what = "the dense tensor";
-            return Err(SolveError::TooLarge { what, needed: entries, limit: ENTRIES, advice });
-        }
-        if count.min(rows) > UNKNOWNS {
-            let needed = count.min(rows);
-            return Err(SolveError::TooLarge {
-                what: "direct least squares",
-                needed,
-                limit: UNKNOWNS,
-                advice,
-            });
+        for (what, needed, limit) in
+            [("the dense tensor", entries, ENTRIES), ("direct least squares", count.min(rows), UNKNOWNS)]
+        {
+            if needed > limit {
+                return Err(SolveError::TooLarge { what, needed, limit, advice });
+            }
         }
         let monomials = Monomials::new(q, degree);
         let (gram, rhs) = if count <= rows {

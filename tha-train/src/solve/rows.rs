@@ -61,12 +61,8 @@ impl<'a> Rows<'a> {
 
     /// All rows of a problem, kept however many they are.
     pub(super) fn kept(problem: &Problem<'_>) -> Rows<'static> {
-        let (count, outputs) = (problem.x.nrows(), problem.y.ncols());
-        let block = |k: usize| -> Block {
-            let rows = BLOCK.min(count - k * BLOCK);
-            (problem.x.rows(k * BLOCK, rows), problem.y.rows(k * BLOCK, rows).into_owned())
-        };
-        let blocks: Arc<[Block]> = (0..count.div_ceil(BLOCK)).map(block).collect();
+        let Rows { count, outputs, .. } = Rows::read(problem);
+        let blocks: Arc<[Block]> = Rows::read(problem).batch(0..count.div_ceil(BLOCK)).into_owned().into();
         let square = blocks.iter().map(|(_, y)| y.norm_squared()).sum();
         Rows { kind: Kind::Kept(blocks), count, outputs, square }
     }
