@@ -85,7 +85,7 @@ impl Plan {
         match (heads, &self.work) {
             (None, _) => [all(true), all(true)],
             (Some([]), _) => [all(false), all(false)],
-            (Some(_), Work::Settings(_)) => [all(true), all(true)],
+            (Some(_), Work::Settings { .. }) => [all(true), all(true)],
             (Some(_), Work::Heads(work)) if !work.divided => [all(true), all(true)],
             (Some(heads), Work::Heads(work)) => match &work.subsets {
                 None => [all(true), all(false)],
