@@ -15,8 +15,8 @@ mod level;
 
 pub(crate) use level::{portable, portably};
 
+use crate::data::CRC;
 use crate::network::Normal;
-use crc::{CRC_64_XZ, Crc};
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Conj, MatMut, MatRef, Par, Side};
@@ -210,8 +210,7 @@ pub(crate) fn fingerprint() -> u64 {
     let Svd { u, s, v } = svd(&(&r * &gram)).unwrap_or_default();
     let faded: Vec<f64> = r.iter().map(|value| libm::exp(-value.abs())).collect();
 
-    let crc = Crc::<u64>::new(&CRC_64_XZ);
-    let mut checksum = crc.digest();
+    let mut checksum = CRC.digest();
     let mut add = |value: &f64| checksum.update(&value.to_le_bytes());
     for matrix in [&tall, &gram, &product, &factor, &solved, &q, &r, &vectors, &u, &v] {
         matrix.iter().for_each(&mut add);

@@ -80,11 +80,11 @@ impl Plan {
         folder: &Path,
         progress: &dyn Progress,
     ) -> Result<Self, FitError> {
-        let portable = params.is_portable();
+        let portable = params.portable;
         portably(portable, || {
             let (heads, identity) = Heads::new(&params, &data, folder)?;
             let identity = bound(identity, portable);
-            let other = match params.judge() {
+            let other = match params.validation {
                 Validation::Data(other) => Some(other.clone()),
                 _ => None,
             };
@@ -104,7 +104,7 @@ impl Plan {
             let expected = "a number: what a search of some `minutes` tries depends on the machine".into();
             return Err(FitError::Option { option: "trials", found: "none".into(), expected });
         }
-        let portable = params.is_portable();
+        let portable = params.portable;
         portably(portable, || {
             // Known as the checkpoints of an automatic fit are, whatever its budgets and trials.
             let identity = bound(params.identity(&data)?, portable);
@@ -126,8 +126,8 @@ impl Plan {
     /// Whether the model has the same bytes on every processor.
     pub fn portable(&self) -> bool {
         match &self.work {
-            Work::Heads(heads) => heads.params.is_portable(),
-            Work::Settings { params, .. } => params.is_portable(),
+            Work::Heads(heads) => heads.params.portable,
+            Work::Settings { params, .. } => params.portable,
         }
     }
 
@@ -207,7 +207,7 @@ impl Plan {
 }
 
 fn refuse(folder: &Path, reason: String) -> FitError {
-    FitError::Plan { folder: folder.display().to_string(), reason }
+    FitError::Folder { folder: folder.display().to_string(), reason }
 }
 
 /// The identity of a plan: only a portable one says its kernels, for the others every piece says where it was done.

@@ -318,8 +318,7 @@ impl AutoParams {
 
     /// The model in integers, where they are asked for.
     fn quantized(&self, model: &Model, data: &Dataset) -> Result<Option<Quantized>, FitError> {
-        let made = self.integers.as_ref().map(|params| quantize(model, data, params)).transpose();
-        made.map_err(|error| FitError::Model(error.to_string()))
+        Ok(self.integers.as_ref().map(|params| quantize(model, data, params)).transpose()?)
     }
 
     fn too_small(&self, trials: &[Trial], data: &Dataset) -> FitError {

@@ -149,7 +149,7 @@ impl AutoParams {
 
     /// The polynomial that a plain fit delivers is the only candidate: an automatic fit would deliver nothing else.
     fn only(&self, made: AutoOutcome) -> Result<Tuning, FitError> {
-        let bytes = made.model.to_bytes().map_err(|error| FitError::Model(error.to_string()))?;
+        let bytes = made.model.to_bytes()?;
         let (flash_bytes, macs_per_sample) = (bytes.len(), made.model.macs());
         if self.part((flash_bytes, macs_per_sample)) > 1.0 {
             let (option, found, least) = match self.budget_macs {

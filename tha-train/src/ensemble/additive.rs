@@ -42,10 +42,7 @@ pub(super) fn choose(of: &Ensemble<'_>, material: &Material<'_>, plan: Plan) -> 
     let Ensemble { options, ensemble, run, .. } = *of;
     let p = material.inputs();
     let mut added = match plan {
-        Plan::Fixed(subsets) => {
-            let next = |k: usize, _: &Staged<'_>, _: &DMatrix<f64>| subsets.get(k).cloned();
-            train(material, subsets.len(), next, run)?
-        }
+        Plan::Fixed(subsets) => train_on(material, &subsets, run)?,
         Plan::Adaptive(count) => {
             let mut taken: Vec<Vec<usize>> = Vec::new();
             let next = |_: usize, samples: &Staged<'_>, left: &DMatrix<f64>| {
@@ -80,9 +77,8 @@ pub(super) fn choose(of: &Ensemble<'_>, material: &Material<'_>, plan: Plan) -> 
     if kept.len() < costs.len() {
         // The others take over what the dropped heads did.
         let subsets: Vec<Vec<usize>> = kept.iter().map(|&k| added.heads[k].inputs.clone()).collect();
-        let next = |k: usize, _: &Staged<'_>, _: &DMatrix<f64>| subsets.get(k).cloned();
         let failures = std::mem::take(&mut added.failures);
-        added = train(material, subsets.len(), next, run)?;
+        added = train_on(material, &subsets, run)?;
         added.failures.splice(0..0, failures);
     }
     let hint = hint::for_additive(material, added.residual, run);
@@ -95,6 +91,15 @@ pub(super) fn choose(of: &Ensemble<'_>, material: &Material<'_>, plan: Plan) -> 
 struct Part<'a> {
     fit: Staged<'a>,
     blocks: Vec<usize>,
+}
+
+/// Trains heads on given subsets.
+fn train_on<'a>(
+    material: &Material<'a>,
+    subsets: &[Vec<usize>],
+    run: Run<'_>,
+) -> Result<Added<'a>, FitError> {
+    train(material, subsets.len(), |k, _, _| subsets.get(k).cloned(), run)
 }
 
 /// Trains the heads on one part of the data. `next` names the subset of head k, given the residual so far.
@@ -272,11 +277,7 @@ mod tests {
             solve::SolveParams { degree: 2, max_rank: 2, memory: 1, ..solve::SolveParams::default() };
         let run = Run { solve: &options, checkpoint: None, progress: &Silent };
         let subsets = [vec![0, 1], vec![1, 2]];
-        let train = |count: usize| {
-            let next = |k: usize, _: &Staged<'_>, _: &DMatrix<f64>| subsets.get(k).cloned();
-            train(&material, count, next, run).unwrap()
-        };
-        let (one, both) = (train(1), train(2));
+        let [one, both] = [1, 2].map(|count| train_on(&material, &subsets[..count], run).unwrap());
         assert!(one.residual > 0.3 && both.residual < 0.02, "{} {}", one.residual, both.residual);
         assert_eq!(both.held_out.rows, (480..600).collect::<Vec<_>>(), "the last block");
         let fits = refit(&material.samples, &both.heads, both.joint_steps, "refit", run).unwrap();

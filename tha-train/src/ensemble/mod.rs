@@ -312,6 +312,5 @@ fn file_bytes(
         joint: false,
     };
     let note = note(heads.len(), Combine::Additive, material.data.len(), 1e3);
-    let model = choice.model(material.data, options, &[], note);
-    model.to_bytes().map(|bytes| bytes.len()).map_err(|error| FitError::Model(error.to_string()))
+    Ok(choice.model(material.data, options, &[], note).to_bytes()?.len())
 }

@@ -102,7 +102,7 @@ impl Plan {
     /// The bytes of the plan.
     pub fn to_bytes(&self) -> Result<Vec<u8>, FitError> {
         let content = postcard::to_allocvec(&(checkpoint::program(), self))
-            .map_err(|error| FitError::Model(error.to_string()))?;
+            .map_err(|error| FitError::Combination(error.to_string()))?;
         Ok(checkpoint::sealed([&MAGIC[..], &content].concat()))
     }
 
