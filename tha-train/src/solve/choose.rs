@@ -7,11 +7,10 @@
 //! the best of what was tried before.
 
 use super::canonical::Effort;
-use super::held_out::{HeldOut, follow, follow_published};
+use super::held_out::HeldOut;
 use super::path::{Blocks, Fitted, Path};
-use super::{Decay, Problem, Ridge, SolveError, SolveParams, Solver, exact};
+use super::{Decay, Problem, Ridge, Run, SolveError, Solver, exact};
 use crate::network::Network;
-use crate::progress::Progress;
 use crate::stage::mean_and_std;
 use serde::{Deserialize, Serialize};
 
@@ -69,12 +68,8 @@ impl Choice {
 }
 
 /// Scores settings on blocks and chooses; `blocks` holds the number of the block of every row.
-pub(super) fn choose(
-    problem: &Problem<'_>,
-    blocks: &[usize],
-    options: &SolveParams,
-    progress: &dyn Progress,
-) -> Result<Choice, SolveError> {
+pub(super) fn choose(problem: &Problem<'_>, blocks: &[usize], run: Run<'_>) -> Result<Choice, SolveError> {
+    let options = run.options;
     let ranks = |cap| options.start_ranks(problem.y.ncols(), problem.x.ncols(), cap);
     let blocks = Blocks::new(problem, blocks, options.degree);
     // An output that does not move has no relative error; its absolute error counts.
@@ -94,14 +89,14 @@ pub(super) fn choose(
     let mut found = None;
     if free {
         let (fitted, held) = &blocks.parts[last];
-        found = exact::find(&fitted.part.problem(), &held.problem(), fitted.floor(), options, progress)?;
+        found = exact::find(&fitted.part.problem(), &held.problem(), fitted.floor(), run)?;
     }
     if let Some(network) = found.take_if(|network| held_out.error(network) < SETTLED) {
-        return held_out.everywhere(network, options, progress);
+        return held_out.everywhere(network, run);
     }
     let score = |settings: &Settings| match options.solver {
-        Solver::Ladder => follow(&held_out, settings, options, progress),
-        _ => follow_published(&held_out, settings, options, progress),
+        Solver::Ladder => held_out.follow(settings, run),
+        _ => held_out.follow_published(settings, run),
     };
     let mut tried: Vec<Choice> = Vec::new();
     let gamma = options.gamma.unwrap_or(if options.solver == Solver::Ladder { 1.0 } else { 0.3 });
@@ -141,13 +136,13 @@ pub(super) fn choose(
         None if free && options.degree == 2 && chosen.error < NEAR => {
             // A random start has most likely led a quadratic network to its best minimum.
             let (fitted, _) = &blocks.parts[last];
-            Some(exact::polish(&fitted.part.problem(), None, &chosen.networks[last], options, progress)?.0)
+            Some(exact::polish(&fitted.part.problem(), None, &chosen.networks[last], run)?.0)
         }
         found => found,
     };
     match found {
         Some(found) if held_out.error(&found) < CLEARLY * chosen.blocks[last] => {
-            held_out.everywhere(found, options, progress)
+            held_out.everywhere(found, run)
         }
         _ => Ok(chosen),
     }
@@ -190,11 +185,11 @@ pub(super) fn fit_settings(
     problem: &Problem<'_>,
     settings: &Settings,
     from: Option<&Network>,
-    options: &SolveParams,
-    progress: &dyn Progress,
+    run: Run<'_>,
 ) -> Result<(Network, usize), SolveError> {
+    let Run { options, progress } = run;
     if let (true, Some(from)) = (settings.exact, from) {
-        return exact::polish(problem, None, from, options, progress);
+        return exact::polish(problem, None, from, run);
     }
     let fitted = Fitted::all(problem, options.degree);
     let mut path = Path::new(&fitted, 1, settings, options, from)?;
@@ -209,6 +204,7 @@ pub(super) fn fit_settings(
 
 #[cfg(test)]
 mod tests {
+    use super::super::SolveParams;
     use super::*;
     use crate::network::Normal;
     use crate::progress::Silent;
@@ -244,7 +240,8 @@ mod tests {
         let mut ridge = |noise: f64| {
             let y = (&x * &law).map(|v| v + noise * normal.draw());
             let options = SolveParams { degree: 1, ..SolveParams::default() };
-            let choice = choose(&Problem { x: &x, y: &y }, &blocks, &options, &Silent).unwrap();
+            let run = Run { options: &options, progress: &Silent };
+            let choice = choose(&Problem { x: &x, y: &y }, &blocks, run).unwrap();
             (choice.settings.ridge, choice.error)
         };
         let (clean, noisy) = (ridge(0.0), ridge(30.0));

@@ -11,9 +11,8 @@ use super::log::{Step, StepKind, record};
 use super::moments::Moments;
 use super::rows::Rows;
 use super::search::{EXACT, SMALL, search};
-use super::{Problem, SolveError, SolveParams};
+use super::{Problem, Run, SolveError};
 use crate::network::{Features, Network, dimension, monomials};
-use crate::progress::Progress;
 
 /// Below [`EXACT`] moments have lost digits that the rows still have: the part of the loss that a step has to gain there to be
 /// followed by another.
@@ -25,14 +24,13 @@ pub(super) fn find(
     problem: &Problem<'_>,
     judge: &Problem<'_>,
     floor: Option<f64>,
-    options: &SolveParams,
-    progress: &dyn Progress,
+    run: Run<'_>,
 ) -> Result<Option<Network>, SolveError> {
     if floor.is_some_and(|floor| floor > SMALL) {
         // Nothing of this degree fits well.
         return Ok(None);
     }
-    let (q, outputs) = (problem.x.ncols(), problem.y.ncols());
+    let (options, q, outputs) = (run.options, problem.x.ncols(), problem.y.ncols());
     let known = monomials(q, options.degree) <= MONOMIALS;
     let smallest = options.start_ranks(outputs, q, options.max_rank.min(2));
     if !known && (options.degree == 2 || problem.y.len() < dimension(&smallest, outputs, q)) {
@@ -53,12 +51,12 @@ pub(super) fn find(
         Some(moments) => Rows::condensed(moments),
         None => Rows::new(&inside, 1),
     };
-    let candidates = search(&inside, &rows, direct.as_ref(), options, progress)?;
+    let candidates = search(&inside, &rows, direct.as_ref(), run)?;
     let (x, y) = frame.enter(judge);
     let loss = |network: &Network| (network.evaluate(&x) - &y).norm_squared();
     let candidates = candidates.into_iter().map(|candidate| candidate.network);
     let Some(mut network) = candidates.min_by(|a, b| loss(a).total_cmp(&loss(b))) else { return Ok(None) };
-    descend(&mut network, &rows, &inside, options, progress)?;
+    descend(&mut network, &rows, &inside, run)?;
     Ok(Some(frame.leave(&network)))
 }
 
@@ -68,8 +66,7 @@ pub(super) fn polish(
     problem: &Problem<'_>,
     moments: Option<&Moments>,
     network: &Network,
-    options: &SolveParams,
-    progress: &dyn Progress,
+    run: Run<'_>,
 ) -> Result<(Network, usize), SolveError> {
     let frame = Frame::new(problem)?;
     let (x, y) = frame.enter(problem);
@@ -81,7 +78,7 @@ pub(super) fn polish(
         Some(moments) => Rows::condensed(moments),
         None => Rows::new(&inside, 1),
     };
-    let steps = descend(&mut network, &rows, &inside, options, progress)?;
+    let steps = descend(&mut network, &rows, &inside, run)?;
     Ok((frame.leave(&network), steps))
 }
 
@@ -90,12 +87,12 @@ fn descend(
     network: &mut Network,
     rows: &Rows<'_>,
     problem: &Problem<'_>,
-    options: &SolveParams,
-    progress: &dyn Progress,
+    run: Run<'_>,
 ) -> Result<usize, SolveError> {
+    let Run { options, progress } = run;
     let unit = rows.square;
     if rows.are_condensed() && rows.loss(network) <= EXACT * unit {
-        return descend(network, &Rows::new(problem, 1), problem, options, progress);
+        return descend(network, &Rows::new(problem, 1), problem, run);
     }
     let mut descent = Descent::new(network.clone());
     let mut done = options.sweeps;
@@ -112,7 +109,7 @@ fn descend(
     }
     *network = descent.network;
     if rows.are_condensed() && descent.loss <= EXACT * unit {
-        done += descend(network, &Rows::new(problem, 1), problem, options, progress)?;
+        done += descend(network, &Rows::new(problem, 1), problem, run)?;
     }
     Ok(done)
 }

@@ -10,22 +10,17 @@
 use super::direct::UNKNOWNS;
 use super::log::{Step, StepKind, record};
 use super::rows::Rows;
-use super::{Problem, SolveError, SolveParams};
+use super::{Problem, Run, SolveError, SolveParams};
 use crate::linalg::{add_gram_lower, add_product, minimal_norm, product, svd, view, view_mut};
 use crate::network::{BLOCK, Contraction, Core, Network, Normal, kept};
-use crate::progress::Progress;
 use nalgebra::DMatrix;
 
 /// Eigenvalues below this fraction of the largest count as zero: the square root of the machine precision, squared.
 const CUTOFF: f64 = 1e-14;
 
 /// Sweeps both ways from a random network of rank one until the loss no longer falls.
-pub(super) fn fit(
-    problem: &Problem,
-    options: &SolveParams,
-    ridge: f64,
-    progress: &dyn Progress,
-) -> Result<(Network, usize), SolveError> {
+pub(super) fn fit(problem: &Problem, ridge: f64, run: Run<'_>) -> Result<(Network, usize), SolveError> {
+    let Run { options, progress } = run;
     let (q, outputs, degree) = (problem.x.ncols(), problem.y.ncols(), options.degree);
     let mut normal = Normal::new(options.seed);
     let mut network = Network::random(outputs, q, &vec![1; degree - 1], &mut normal);

@@ -9,7 +9,7 @@ use super::super::directions::{self, Directions};
 use super::super::frame::change_slices;
 use super::super::levenberg::Descent;
 use super::super::rows::Rows;
-use super::super::{Problem, SolveError, SolveParams};
+use super::super::{Problem, Run, SolveError, SolveParams};
 use super::lower::{FAR, STEPS};
 use super::{Rule, SMALL, Search, Source, Start, search};
 use crate::linalg::product;
@@ -178,7 +178,8 @@ fn on_few(
     let without = outer.params.without.filter(|rule| *rule != Rule::Random);
     let (restarts, without) = if thorough { (THOROUGH, Some(Rule::Agreement)) } else { (STARTS, without) };
     let params = SolveParams { max_rank: level, restarts, seed, without, ..outer.params.clone() };
-    let candidates = search(&few, &rows, direct.as_ref(), &params, outer.progress)?;
+    let run = Run { options: &params, progress: outer.progress };
+    let candidates = search(&few, &rows, direct.as_ref(), run)?;
     let best = candidates.last().expect("a search has candidates");
     Ok(best.network.clone())
 }

@@ -100,7 +100,7 @@ impl Search<'_> {
 #[cfg(test)]
 mod tests {
     use super::super::super::rows::Rows;
-    use super::super::super::{Problem, SolveParams};
+    use super::super::super::{Problem, Run, SolveParams};
     use super::super::*;
     use crate::progress::Silent;
 
@@ -124,13 +124,9 @@ mod tests {
             suits.then(|| super::super::super::direct::solution(&problem, params.degree, 600).unwrap());
         let rows = Rows::new(&problem, 1);
         let source = SOURCES.iter().find(|source| source.0 == kind).expect("all kinds are listed");
-        let mut search = Search::new(&problem, &rows, direct.as_ref(), &params, &Silent);
-        let winner = search.run(&[*source]).unwrap();
-        let best = search
-            .candidates(winner)
-            .into_iter()
-            .min_by(|a, b| a.loss.total_cmp(&b.loss))
-            .expect("a candidate");
+        let run = Run { options: &params, progress: &Silent };
+        let found = Search::new(&problem, &rows, direct.as_ref(), run).candidates(&[*source]).unwrap();
+        let best = found.into_iter().min_by(|a, b| a.loss.total_cmp(&b.loss)).expect("a candidate");
         (rows.loss(&best.network) / rows.square, best.network.ranks())
     }
 
@@ -159,7 +155,8 @@ mod tests {
         let problem = Problem { x: &x, y: &y };
         let params = SolveParams { max_rank: 4, ..SolveParams::default() };
         let rows = Rows::new(&problem, 1);
-        let mut search = Search::new(&problem, &rows, None, &params, &Silent);
+        let run = Run { options: &params, progress: &Silent };
+        let mut search = Search::new(&problem, &rows, None, run);
         let mut come_down = || {
             let network = search.random(4);
             let start = search.descended(network, StepKind::Start(0)).unwrap();

@@ -27,7 +27,7 @@ use super::direct::DirectFit;
 use super::levenberg::Descent;
 use super::log::StepKind;
 use super::rows::Rows;
-use super::{Problem, SolveError, SolveParams};
+use super::{Problem, Run, SolveError, SolveParams};
 use crate::network::{Network, Normal, dimension, useful_ranks};
 use crate::progress::Progress;
 use nalgebra::DMatrix;
@@ -112,22 +112,14 @@ pub(super) fn search<'a>(
     problem: &'a Problem<'a>,
     all: &'a Rows,
     direct: Option<&'a DirectFit>,
-    params: &'a SolveParams,
-    progress: &'a dyn Progress,
+    run: Run<'a>,
 ) -> Result<Vec<Candidate>, SolveError> {
-    let mut search = Search::new(problem, all, direct, params, progress);
-    let winner = search.run(&SOURCES)?;
-    Ok(search.candidates(winner))
+    Search::new(problem, all, direct, run).candidates(&SOURCES)
 }
 
 impl<'a> Search<'a> {
-    fn new(
-        problem: &'a Problem<'a>,
-        all: &'a Rows,
-        direct: Option<&'a DirectFit>,
-        params: &'a SolveParams,
-        progress: &'a dyn Progress,
-    ) -> Self {
+    fn new(problem: &'a Problem<'a>, all: &'a Rows, direct: Option<&'a DirectFit>, run: Run<'a>) -> Self {
+        let Run { options: params, progress } = run;
         let cap = params.max_rank;
         let most = dimension(
             &params.start_ranks(problem.y.ncols(), problem.x.ncols(), cap),
@@ -150,9 +142,10 @@ impl<'a> Search<'a> {
     }
 
     /// The best of every rank below that of the winner, and the winner; without one, the best of every rank.
-    fn candidates(&mut self, winner: Option<Candidate>) -> Vec<Candidate> {
+    fn candidates(mut self, sources: &[(Rule, Open)]) -> Result<Vec<Candidate>, SolveError> {
+        let winner = self.run(sources)?;
         let level = winner.as_ref().map_or(self.best.len(), Candidate::level);
-        self.best.drain(..level).flatten().chain(winner).collect()
+        Ok(self.best.drain(..level).flatten().chain(winner).collect())
     }
 
     fn run(&mut self, sources: &[(Rule, Open)]) -> Result<Option<Candidate>, SolveError> {
