@@ -27,7 +27,7 @@ impl AutoParams {
             ("seed", self.seed.to_string()),
             ("without", format!("{other:?}")),
         ];
-        Ok(checkpoint::identity(data, Validation::Folds(self.ground(data)?.count), settings))
+        Ok(checkpoint::identity(data, Validation::Folds(self.ground(data)?.all.len()), settings))
     }
 
     /// The folder in which what was tried is kept, if there is one.

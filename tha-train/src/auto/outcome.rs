@@ -82,12 +82,11 @@ pub struct Tried {
 }
 
 impl Tried {
-    pub(super) fn new(ground: &Ground<'_>, trials: &[Trial], k: usize, extend: bool) -> Self {
-        let trial = &trials[k];
-        let all: Vec<usize> = (0..ground.count).collect();
-        let ridges = trial.best_ridges(ground, extend, &all);
-        let error = trial.error_with(ground, extend, &all, &ridges);
-        let blocks: Vec<f64> = all.iter().map(|&k| trial.error_with(ground, extend, &[k], &ridges)).collect();
+    pub(super) fn new(ground: &Ground<'_>, trial: &Trial<'_>, extend: bool) -> Self {
+        let all = &ground.all;
+        let ridges = trial.best_ridges(extend, all);
+        let error = trial.error_with(extend, all, &ridges);
+        let blocks = trial.by_block(extend, all);
         let standard_error = mean_and_error(&blocks).1;
         let setting = trial.setting.clone();
         let (flash_bytes, macs_per_sample) = deliver::size_alone(&setting, extend, ground.data);

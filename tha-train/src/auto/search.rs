@@ -55,7 +55,7 @@ pub(super) struct Effort<'a> {
 /// A search under way.
 pub(super) struct Search<'a> {
     pub(super) ground: &'a Ground<'a>,
-    pub(super) trials: Vec<Trial>,
+    pub(super) trials: Vec<Trial<'a>>,
     pub(super) effort: Effort<'a>,
     checkpoint: Option<&'a Checkpoint<'a>>,
     /// Settings that the checkpoint does not have are listed for others to try. The first is tried here, because the ridges of all
@@ -251,9 +251,9 @@ impl<'a> Search<'a> {
     }
 
     /// Whether the weakest ridge is clearly the best for an output, as it is for a system with little noise.
-    pub(super) fn wants_weaker(&self, trial: &Trial) -> bool {
-        let extend = trial.extends(self.ground, &self.all());
-        let root = |ridge: usize, output: usize| trial.root(self.ground, ridge, extend, &self.all(), output);
+    pub(super) fn wants_weaker(&self, trial: &Trial<'_>) -> bool {
+        let extend = trial.extends(&self.ground.all);
+        let root = |ridge: usize, output: usize| trial.root(ridge, extend, &self.ground.all, output);
         let last = trial.ridges.len() - 1;
         (0..self.outputs()).any(|output| root(last, output) < WEAKER * root(last - 1, output))
     }
@@ -270,18 +270,13 @@ impl<'a> Search<'a> {
         setting.work(self.inputs(), self.outputs())
     }
 
-    /// All blocks.
-    pub(super) fn all(&self) -> Vec<usize> {
-        (0..self.ground.count).collect()
-    }
-
-    pub(super) fn error(&self, trial: &Trial) -> f64 {
-        self.error_on(trial, &self.all())
+    pub(super) fn error(&self, trial: &Trial<'_>) -> f64 {
+        self.error_on(trial, &self.ground.all)
     }
 
     /// The error on some blocks. Whether the linear part goes on beyond the range of the fitted rows is decided on all of them.
-    pub(super) fn error_on(&self, trial: &Trial, blocks: &[usize]) -> f64 {
-        trial.error(self.ground, trial.extends(self.ground, &self.all()), blocks)
+    pub(super) fn error_on(&self, trial: &Trial<'_>, blocks: &[usize]) -> f64 {
+        trial.error(trial.extends(&self.ground.all), blocks)
     }
 
     /// The least error of some settings and the one that has it.

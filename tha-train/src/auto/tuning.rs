@@ -100,7 +100,7 @@ impl AutoParams {
         }
         let trials = &search.trials;
         let best = self.decide(&ground, trials).ok_or_else(|| self.too_small(trials, data))?;
-        let tried: Vec<Tried> = (0..trials.len()).map(|k| Tried::new(&ground, trials, k, true)).collect();
+        let tried: Vec<Tried> = trials.iter().map(|trial| Tried::new(&ground, trial, true)).collect();
         let mut asked = vec![self.clone()];
         let smaller = BUDGETS.into_iter().filter(|&bytes| bytes < self.budget_flash);
         asked.extend(smaller.map(|bytes| self.clone().budget_flash(bytes)));
