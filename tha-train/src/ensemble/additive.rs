@@ -39,10 +39,10 @@ struct Added<'a> {
 
 /// Additive heads.
 pub(super) fn choose(of: &Ensemble<'_>, material: &Material<'_>, plan: Plan) -> Result<Chosen, FitError> {
-    let Ensemble { options, ensemble, run, .. } = *of;
+    let Ensemble { options, ensemble, .. } = *of;
     let p = material.inputs();
     let mut added = match plan {
-        Plan::Fixed(subsets) => train_on(material, &subsets, run)?,
+        Plan::Fixed(subsets) => train_on(material, &subsets)?,
         Plan::Adaptive(count) => {
             let mut taken: Vec<Vec<usize>> = Vec::new();
             let next = |_: usize, samples: &Staged<'_>, left: &DMatrix<f64>| {
@@ -51,7 +51,7 @@ pub(super) fn choose(of: &Ensemble<'_>, material: &Material<'_>, plan: Plan) -> 
                 taken.push(subset.clone());
                 Some(subset)
             };
-            train(material, count, next, run)?
+            train(material, count, next)?
         }
     };
     let costs: Vec<Cost> = added.heads.iter().map(|head| cost(&head.inputs, &head.fit.network)).collect();
@@ -78,10 +78,10 @@ pub(super) fn choose(of: &Ensemble<'_>, material: &Material<'_>, plan: Plan) -> 
         // The others take over what the dropped heads did.
         let subsets: Vec<Vec<usize>> = kept.iter().map(|&k| added.heads[k].inputs.clone()).collect();
         let failures = std::mem::take(&mut added.failures);
-        added = train_on(material, &subsets, run)?;
+        added = train_on(material, &subsets)?;
         added.failures.splice(0..0, failures);
     }
-    let hint = hint::for_additive(material, added.residual, run);
+    let hint = hint::for_additive(material, added.residual);
     let held_out = metrics(material, &added.held_out, joint(&added.heads).evaluate(&added.held_out));
     let Added { heads, failures, joint_steps, .. } = added;
     Ok((heads, held_out, Extra { joint_steps, failures, before, hint }))
@@ -94,12 +94,8 @@ struct Part<'a> {
 }
 
 /// Trains heads on given subsets.
-fn train_on<'a>(
-    material: &Material<'a>,
-    subsets: &[Vec<usize>],
-    run: Run<'_>,
-) -> Result<Added<'a>, FitError> {
-    train(material, subsets.len(), |k, _, _| subsets.get(k).cloned(), run)
+fn train_on<'a>(material: &Material<'a>, subsets: &[Vec<usize>]) -> Result<Added<'a>, FitError> {
+    train(material, subsets.len(), |k, _, _| subsets.get(k).cloned())
 }
 
 /// Trains the heads on one part of the data. `next` names the subset of head k, given the residual so far.
@@ -107,8 +103,8 @@ fn train<'a>(
     material: &Material<'a>,
     count: usize,
     mut next: impl FnMut(usize, &Staged<'_>, &DMatrix<f64>) -> Option<Vec<usize>>,
-    run: Run<'_>,
 ) -> Result<Added<'a>, FitError> {
+    let run = material.run;
     let last = material.blocks.iter().copied().max().unwrap_or(0);
     let rows = |held: bool| -> Vec<usize> {
         let all = material.samples.rows.iter().zip(&material.blocks);
@@ -272,12 +268,12 @@ mod tests {
         let data = Dataset::new("correlated", vec![a, b, c], vec![y]);
         let scored = data.scored_rows(1);
         let stage = FitParams::new().memory(1).check(&data).unwrap().stage(&data, &scored).unwrap();
-        let material = Material::new(&data, scored, stage);
         let options =
             solve::SolveParams { degree: 2, max_rank: 2, memory: 1, ..solve::SolveParams::default() };
         let run = Run { solve: &options, checkpoint: None, progress: &Silent };
+        let material = Material::new(&data, scored, stage, run);
         let subsets = [vec![0, 1], vec![1, 2]];
-        let [one, both] = [1, 2].map(|count| train_on(&material, &subsets[..count], run).unwrap());
+        let [one, both] = [1, 2].map(|count| train_on(&material, &subsets[..count]).unwrap());
         assert!(one.residual > 0.3 && both.residual < 0.02, "{} {}", one.residual, both.residual);
         assert_eq!(both.held_out.rows, (480..600).collect::<Vec<_>>(), "the last block");
         let fits = refit(&material.samples, &both.heads, both.joint_steps, "refit", run).unwrap();

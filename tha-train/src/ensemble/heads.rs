@@ -23,15 +23,16 @@ pub(super) struct Material<'a> {
     pub blocks: Vec<usize>,
     /// A hash of the rows: with folds there are several choices in one run.
     pub scope: u64,
+    pub run: Run<'a>,
 }
 
 impl<'a> Material<'a> {
-    pub(super) fn new(data: &'a Dataset, rows: Vec<usize>, stage: Stage) -> Self {
+    pub(super) fn new(data: &'a Dataset, rows: Vec<usize>, stage: Stage, run: Run<'a>) -> Self {
         let blocks = Split::blocks(data, &rows);
         let mut hasher = DefaultHasher::new();
         rows.hash(&mut hasher);
         let samples = stage.rows(data, rows);
-        Self { data, samples, blocks, scope: hasher.finish() }
+        Self { data, samples, blocks, scope: hasher.finish(), run }
     }
 
     pub(super) fn inputs(&self) -> usize {
@@ -106,13 +107,8 @@ pub struct Failure {
 const DIVERGED: f64 = 100.0;
 
 /// Chooses the settings of head `k`.
-pub(super) fn train(
-    material: &Material<'_>,
-    k: usize,
-    subset: &[usize],
-    run: Run<'_>,
-) -> Result<Head, FitError> {
-    let start = Instant::now();
+pub(super) fn train(material: &Material<'_>, k: usize, subset: &[usize]) -> Result<Head, FitError> {
+    let (start, run) = (Instant::now(), material.run);
     let from = (checkpoint::numbered(run.checkpoint, subset), material.scope);
     let choice = checkpoint::keep(run.checkpoint, &format!("head-{k:05}"), &from, || {
         let problem = Problem { x: &material.samples.of_inputs(subset), y: &material.samples.y };
@@ -127,9 +123,8 @@ pub(super) fn train(
 pub(super) fn train_all(
     material: &Material<'_>,
     subsets: &[Vec<usize>],
-    run: Run<'_>,
 ) -> Result<(Vec<Head>, Vec<Failure>), FitError> {
-    let results = side_by_side(subsets.len(), |k| train(material, k, &subsets[k], run), run.progress);
+    let results = side_by_side(subsets.len(), |k| train(material, k, &subsets[k]), material.run.progress);
     sort_out(material, subsets, results.into_iter().map(|head| head?.sound()))
 }
 

@@ -108,9 +108,9 @@ pub(crate) fn apart(
         return Ok(Apart::None);
     }
     let rows = judged::first_rows(data, options)?;
-    let material = Material::new(data, rows.clone(), options.stage(data, &rows)?);
     let run = Run { solve: &options.solve, checkpoint: Some(checkpoint), progress: &Silent };
-    Ok(match ensemble.plan(&material, run)? {
+    let material = Material::new(data, rows.clone(), options.stage(data, &rows)?, run);
+    Ok(match ensemble.plan(&material)? {
         None => Apart::Count(data.outputs.len()),
         // Every fold has its own idea of what is relevant; and maps that no input has enough values for are refused.
         Some(Plan::Fixed(subsets))
@@ -172,8 +172,8 @@ impl Procedure for Ensemble<'_> {
     fn choose(&self, rows: Vec<usize>) -> Result<(Choice, Extra), FitError> {
         let Self { data, options, ensemble, run, .. } = *self;
         let stage = options.stage(data, &rows)?;
-        let material = Material::new(data, rows, stage);
-        let plan = ensemble.plan(&material, run)?;
+        let material = Material::new(data, rows, stage, run);
+        let plan = ensemble.plan(&material)?;
         let (heads, held_out, extra) = match (plan, ensemble.combine) {
             (plan, _) if self.only.is_some() => self.lone(&material, plan.as_ref())?,
             (None, _) => per_output::choose(self, &material)?,
@@ -235,7 +235,7 @@ impl Ensemble<'_> {
                 let Some(subset) = subsets.get(if alone { 0 } else { k }) else {
                     return Err(FitError::NoHead { reason: format!("there are {} subsets", subsets.len()) });
                 };
-                heads::train(material, k, subset, self.run)?.sound()?
+                heads::train(material, k, subset)?.sound()?
             }
             Some(Plan::Adaptive(_)) => {
                 return Err(FitError::NoHead { reason: "it depends on those before it".into() });

@@ -1,6 +1,6 @@
 //! What an ensemble is to be, whether that is possible, and SelectSubsets of Algorithm 1 by the strategy asked for.
 
-use super::heads::{Material, Run};
+use super::heads::Material;
 use super::relevance;
 use super::select::{Cost, Room};
 use super::subsets::{self, Strategy};
@@ -130,7 +130,8 @@ impl EnsembleParams {
     }
 
     /// SelectSubsets; `None` where every output finds its own inputs.
-    pub(super) fn plan(&self, material: &Material<'_>, run: Run<'_>) -> Result<Option<Plan>, FitError> {
+    pub(super) fn plan(&self, material: &Material<'_>) -> Result<Option<Plan>, FitError> {
+        let run = material.run;
         let (p, size) = (material.inputs(), self.subset_size);
         let mut rng = ChaCha8Rng::seed_from_u64(run.solve.seed);
         let count = self.heads.unwrap_or(usize::from(u16::MAX));

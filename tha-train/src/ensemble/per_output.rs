@@ -5,7 +5,7 @@
 //! others. Here every output has its own inputs, ranks and ridge: the inputs are chosen forward, one at a time, each the one
 //! that lowers the residual on the judged samples most, until none lowers it enough.
 
-use super::heads::{Head, Material, Run, side_by_side};
+use super::heads::{Head, Material, side_by_side};
 use super::{Chosen, Ensemble, Extra, chosen, cost, file_bytes};
 use crate::checkpoint;
 use crate::fit::FitError;
@@ -39,18 +39,14 @@ pub(super) fn head(of: &Ensemble<'_>, material: &Material<'_>, j: usize) -> Resu
     let begun = Instant::now();
     let stage = format!("output-{j:05}");
     let (inputs, choice) = checkpoint::keep(of.run.checkpoint, &stage, &material.scope, || {
-        grow(material, j, of.ensemble.subset_size, of.run)
+        grow(material, j, of.ensemble.subset_size)
     })?;
     Ok(Head { number: j, inputs, choice, seconds: begun.elapsed().as_secs_f64(), outputs: j..j + 1 })
 }
 
 /// The head of output `j`, grown input by input.
-fn grow(
-    material: &Material<'_>,
-    j: usize,
-    size: usize,
-    run: Run<'_>,
-) -> Result<(Vec<usize>, solve::Choice), FitError> {
+fn grow(material: &Material<'_>, j: usize, size: usize) -> Result<(Vec<usize>, solve::Choice), FitError> {
+    let run = material.run;
     let y = material.samples.y.columns(j, 1).into_owned();
     let solve = run.settings(j);
     let mut best: Option<(Vec<usize>, solve::Choice)> = None;

@@ -131,11 +131,11 @@ mod tests {
         let data = Dataset::new("sum", u, vec![y]);
         let scored = data.scored_rows(1);
         let stage = FitParams::new().memory(1).check(&data).unwrap().stage(&data, &scored).unwrap();
-        let material = Material::new(&data, scored, stage);
         let options = SolveParams { degree: 1, max_rank: 1, memory: 1, ..SolveParams::default() };
         let subsets: Vec<Vec<usize>> = (0..40).map(|k| vec![k % 12, (k + 1 + k / 12) % 12]).collect();
         let run = Run { solve: &options, checkpoint: None, progress: &Silent };
-        let (heads, _) = train_all(&material, &subsets, run).unwrap();
+        let material = Material::new(&data, scored, stage, run);
+        let (heads, _) = train_all(&material, &subsets).unwrap();
         let (every, all, _) = pool(&material, &heads, 40);
         let weights = average(&all);
         assert_eq!(every.len(), 40);
