@@ -70,7 +70,7 @@ impl Choice {
 /// Scores settings on blocks and chooses; `blocks` holds the number of the block of every row.
 pub(super) fn choose(problem: &Problem<'_>, blocks: &[usize], run: Run<'_>) -> Result<Choice, SolveError> {
     let options = run.options;
-    let ranks = |cap| options.start_ranks(problem.y.ncols(), problem.x.ncols(), cap);
+    let ranks = |cap| options.start_ranks(problem, cap);
     let blocks = Blocks::new(problem, blocks, options.degree);
     // An output that does not move has no relative error; its absolute error counts.
     let spread: Vec<f64> = problem

@@ -32,7 +32,7 @@ pub(super) fn find(
     }
     let (options, q, outputs) = (run.options, problem.x.ncols(), problem.y.ncols());
     let known = monomials(q, options.degree) <= MONOMIALS;
-    let smallest = options.start_ranks(outputs, q, options.max_rank.min(2));
+    let smallest = options.start_ranks(problem, options.max_rank.min(2));
     if !known && (options.degree == 2 || problem.y.len() < dimension(&smallest, outputs, q)) {
         // Random starts find quadratic networks, and rows that do not determine a network of rank two find none.
         return Ok(None);
@@ -44,7 +44,7 @@ pub(super) fn find(
     if direct.as_ref().is_some_and(|direct| direct.variance > SMALL) {
         return Ok(None);
     }
-    let ranks = options.start_ranks(outputs, q, options.max_rank);
+    let ranks = options.start_ranks(problem, options.max_rank);
     let largest = Network::zeros(y.ncols(), x.ncols(), &ranks).parameters();
     let moments = direct.as_ref().and_then(|direct| direct.moments.as_ref());
     let rows = match moments.filter(|_| largest <= EXPLICIT) {

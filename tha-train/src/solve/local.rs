@@ -142,19 +142,14 @@ impl Around<'_> {
     /// sum_t x_t x_t^T v A_t^T A_t.
     fn apply(&self, v: &DMatrix<f64>) -> DMatrix<f64> {
         let (q, size) = v.shape();
-        let (a, b) = self.bonds;
+        let (a, _) = self.bonds;
         let of_group = |group: usize| {
             let mut sum = DMatrix::zeros(q, size);
             each(self.rows, group, |block, x, _| {
                 let (left, right) = &self.parts[block];
                 let n = x.nrows();
                 let values = x.times(v);
-                let mut inner = vec![0.0; n * a];
-                for (to, from) in inner.chunks_exact_mut(n).zip(values.chunks_exact(n * b)) {
-                    for (from, right) in from.chunks_exact(n).zip(right.chunks_exact(n)) {
-                        to.iter_mut().zip(from.iter().zip(right)).for_each(|(to, (f, r))| *to += f * r);
-                    }
-                }
+                let inner = predicted(&values, right, n, a);
                 let prediction = match self.outputs {
                     None => inner,
                     Some(outputs) => predicted(left, &inner, n, outputs),

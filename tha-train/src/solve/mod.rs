@@ -92,7 +92,7 @@ pub fn choose(
     options.check()?;
     problem.check()?;
     agree("blocks of rows", blocks.len(), problem.x.nrows())?;
-    let ranks = options.start_ranks(problem.y.ncols(), problem.x.ncols(), options.max_rank);
+    let ranks = options.start_ranks(problem, options.max_rank);
     let enough = (ROWS_PER_DIMENSION * dimension(&ranks, problem.y.ncols(), problem.x.ncols())).max(ROWS);
     let some: Vec<usize> = (0..blocks.len()).step_by((blocks.len() / enough).max(1)).collect();
     let labels: Vec<usize> = some.iter().map(|&row| blocks[row]).collect();
@@ -176,7 +176,7 @@ fn published(
 fn alternate(problem: &Problem<'_>, ridge: f64, run: Run<'_>) -> Result<(Network, usize), SolveError> {
     let Run { options, progress } = run;
     let (q, outputs) = (problem.x.ncols(), problem.y.ncols());
-    let ranks = options.start_ranks(outputs, q, options.max_rank);
+    let ranks = options.start_ranks(problem, options.max_rank);
     let rows = Rows::new(problem, 1);
     let mut normal = Normal::new(options.seed);
     let mut best: Option<(f64, (Network, usize))> = None;

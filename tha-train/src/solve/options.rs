@@ -15,8 +15,8 @@
 //! | `gamma` | none: chosen | above 0 |
 //! | `ranks` | none | d - 1 numbers from 1 |
 
-use super::SolveError;
 use super::search::Rule;
+use super::{Problem, SolveError};
 use crate::network::useful_ranks;
 use serde::{Deserialize, Serialize};
 
@@ -166,8 +166,9 @@ impl SolveParams {
     }
 
     /// The inner ranks to start from: as given, or `cap` where a bond can use it.
-    pub(super) fn start_ranks(&self, outputs: usize, q: usize, cap: usize) -> Vec<usize> {
-        self.ranks.clone().unwrap_or_else(|| useful_ranks(self.degree, outputs, q, cap))
+    pub(super) fn start_ranks(&self, problem: &Problem<'_>, cap: usize) -> Vec<usize> {
+        let useful = || useful_ranks(self.degree, problem.y.ncols(), problem.x.ncols(), cap);
+        self.ranks.clone().unwrap_or_else(useful)
     }
 }
 

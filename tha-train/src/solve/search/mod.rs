@@ -28,7 +28,7 @@ use super::levenberg::Descent;
 use super::log::StepKind;
 use super::rows::Rows;
 use super::{Problem, Run, SolveError, SolveParams};
-use crate::network::{Network, Normal, dimension, useful_ranks};
+use crate::network::{Network, Normal, dimension};
 use crate::progress::Progress;
 use nalgebra::DMatrix;
 
@@ -121,11 +121,7 @@ impl<'a> Search<'a> {
     fn new(problem: &'a Problem<'a>, all: &'a Rows, direct: Option<&'a DirectFit>, run: Run<'a>) -> Self {
         let Run { options: params, progress } = run;
         let cap = params.max_rank;
-        let most = dimension(
-            &params.start_ranks(problem.y.ncols(), problem.x.ncols(), cap),
-            problem.y.ncols(),
-            problem.x.ncols(),
-        );
+        let most = dimension(&params.start_ranks(problem, cap), problem.y.ncols(), problem.x.ncols());
         let stride = ((problem.y.len() as f64 / (ROWS_PER_DIMENSION * most as f64)) as usize).max(1);
         let stride = if params.without == Some(Rule::Sketch) { 1 } else { stride };
         let (mut sketch, x, y) = sampled(problem, stride);
@@ -227,8 +223,7 @@ impl<'a> Search<'a> {
     }
 
     fn ranks(&self, cap: usize) -> Vec<usize> {
-        let useful = || useful_ranks(self.params.degree, self.outputs(), self.q(), cap);
-        self.params.ranks.clone().unwrap_or_else(useful)
+        self.params.start_ranks(self.problem, cap)
     }
 
     /// A random network whose values are somewhat smaller than the outputs.
