@@ -56,10 +56,10 @@ impl AutoParams {
     pub(crate) fn try_one(
         &self,
         data: &Dataset,
-        Wanted { setting, ridges }: &Wanted,
+        wanted: &Wanted,
         checkpoint: &Checkpoint<'_>,
         progress: &dyn Progress,
     ) -> Result<Option<String>, FitError> {
-        Ok(predictions(&self.ground(data)?, setting, ridges, Some(checkpoint), progress)?.err())
+        Ok(predictions(&self.ground(data)?, wanted, Some(checkpoint), progress)?.err())
     }
 }

@@ -1,5 +1,6 @@
 //! A setting tried on blocks: for every block and ridge, what short fits to the other blocks predict there.
 
+use super::divided::Wanted;
 use super::ground::{Ground, Part};
 use super::setting::Setting;
 use super::{matter, surrogate};
@@ -30,11 +31,11 @@ impl Predictions {
     /// Fits the setting without each block.
     pub(super) fn new(
         ground: &Ground<'_>,
-        setting: &Setting,
-        ridges: &[f64],
+        wanted: &Wanted,
         progress: &dyn Progress,
     ) -> Result<Self, FitError> {
-        let blocks = ground.all.par_iter().map(|&k| held(ground, setting, ridges, k, progress));
+        let ridges = &wanted.ridges;
+        let blocks = ground.all.par_iter().map(|&k| held(ground, wanted, k, progress));
         let blocks: Vec<Held> = blocks.collect::<Result<_, _>>()?;
         let (n, l) = ground.y.shape();
         let mut all = Self { rows: n, held: vec![vec![0.0; n * l]; ridges.len()], beyond: vec![0.0; n * l] };
@@ -69,14 +70,9 @@ struct Held {
 
 impl<'a> Trial<'a> {
     /// Judges the predictions.
-    pub(super) fn new(
-        ground: &'a Ground<'a>,
-        setting: Setting,
-        ridges: &[f64],
-        predictions: Predictions,
-    ) -> Self {
-        let squares = [const { Vec::new() }; 2];
-        let mut trial = Self { ground, setting, ridges: ridges.to_vec(), predictions, squares };
+    pub(super) fn new(ground: &'a Ground<'a>, wanted: Wanted, predictions: Predictions) -> Self {
+        let (Wanted { setting, ridges }, squares) = (wanted, [const { Vec::new() }; 2]);
+        let mut trial = Self { ground, setting, ridges, predictions, squares };
         trial.squares = [false, true].map(|extend| {
             let of_ridge = |ridge: usize| {
                 let mut sums = DMatrix::zeros(ground.all.len(), ground.y.ncols());
@@ -87,7 +83,7 @@ impl<'a> Trial<'a> {
                 }
                 sums
             };
-            (0..ridges.len()).map(of_ridge).collect()
+            (0..trial.ridges.len()).map(of_ridge).collect()
         });
         trial
     }
@@ -148,11 +144,11 @@ impl<'a> Trial<'a> {
 
 fn held(
     ground: &Ground<'_>,
-    setting: &Setting,
-    ridges: &[f64],
+    wanted: &Wanted,
     block: usize,
     progress: &dyn Progress,
 ) -> Result<Held, FitError> {
+    let Wanted { setting, ridges } = wanted;
     let rows = ground.of_block(block, true);
     let others = ground.compared(setting, ground.at(&ground.of_block(block, false)))?;
     let inputs = matter::inputs(ground, setting, &others.rows, ridges, progress)?;

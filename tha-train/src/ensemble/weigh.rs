@@ -3,7 +3,7 @@
 use super::heads::{self, Failure, Head, Material, train_all};
 use super::options::Plan;
 use super::pool::{POOL, pool, products};
-use super::select::{Cost, select};
+use super::select::{Cost, Offer};
 use super::{Chosen, Combine, Ensemble, Extra, chosen, cost, file_bytes, hint, relevance, settled, weights};
 use crate::fit::{self, FitError};
 use crate::progress::Event;
@@ -32,9 +32,9 @@ pub(super) fn choose(of: &Ensemble<'_>, material: &Material<'_>, plan: Plan) -> 
         }
     };
     let costs: Vec<Cost> = heads.iter().map(|head| cost(&head.inputs, &head.choice.networks[0])).collect();
-    let room = ensemble.room(rest);
-    let selection = select(&all, &folds, ensemble.combine, &costs, &room);
-    let selection = selection.ok_or_else(|| ensemble.too_tight(&costs, rest))?;
+    let (combine, room) = (ensemble.combine, ensemble.room(rest));
+    let offer = Offer { all: &all, folds: &folds, combine, costs: &costs, room };
+    let selection = offer.select().ok_or_else(|| ensemble.too_tight(&costs, rest))?;
     let hint = hint::for_weights(material, &all, &folds, ensemble.combine);
     let heads: Vec<Head> = selection.heads.iter().map(|&k| heads[k].clone()).collect();
     let weights: Vec<f64> = selection.weights.iter().copied().collect();

@@ -32,44 +32,36 @@ pub(super) fn sweeps(
     progress: &dyn Progress,
 ) -> Result<usize, SolveError> {
     let last = network.degree() - 1;
+    // Solves for one core; gives J with the penalty ridge ||V_k||^2.
+    let update = |network: &mut Network, k: usize| -> Result<f64, SolveError> {
+        let (before, after) = objective.local(network, k).descend(network, covariance, ridge, effort.steps);
+        let unit = objective.square().max(f64::MIN_POSITIVE);
+        let (kind, ranks) = (StepKind::Core(k), network.ranks());
+        let (loss, gain) = (after / unit, (before - after) / unit);
+        record(progress, Step { kind, loss, gain, truncation: 0.0, ranks })?;
+        Ok(after)
+    };
     network.orthogonalize_left();
     let mut before = f64::INFINITY;
     let mut sweep = 0;
     loop {
         sweep += 1;
         for k in (1..=last).rev() {
-            update(network, k, objective, covariance, ridge, effort.steps, progress)?;
+            update(network, k)?;
             network.pass_left(k);
         }
-        let loss = update(network, 0, objective, covariance, ridge, effort.steps, progress)?;
+        let loss = update(network, 0)?;
         if last == 0 || sweep == effort.sweeps || before - loss < TOLERANCE * loss {
             return Ok(sweep);
         }
         before = loss;
         for k in 0..last {
             if k > 0 {
-                update(network, k, objective, covariance, ridge, effort.steps, progress)?;
+                update(network, k)?;
             }
             network.pass_right(k);
         }
     }
-}
-
-/// Solves for core `k`; gives J with the penalty ridge ||V_k||^2.
-fn update(
-    network: &mut Network,
-    k: usize,
-    objective: &dyn Objective,
-    covariance: &Covariance,
-    ridge: f64,
-    steps: usize,
-    progress: &dyn Progress,
-) -> Result<f64, SolveError> {
-    let (before, after) = objective.local(network, k).descend(network, covariance, ridge, steps);
-    let unit = objective.square().max(f64::MIN_POSITIVE);
-    let (loss, gain) = (after / unit, (before - after) / unit);
-    record(progress, Step { kind: StepKind::Core(k), loss, gain, truncation: 0.0, ranks: network.ranks() })?;
-    Ok(after)
 }
 
 #[cfg(test)]

@@ -134,9 +134,7 @@ impl<'a> System<'a> {
             self.sums(&solution)
         };
         let dense = self.monomials.tensor(&coefficients);
-        let (outputs, q, degree) = (coefficients.ncols(), self.problem.x.ncols(), self.monomials.degree());
-        from_dense(&dense, outputs, q, degree, tolerance, cap)
-            .ok_or(SolveError::Numerical { what: "singular value decomposition" })
+        self.cut(&dense, tolerance, cap).ok_or(SolveError::Numerical { what: "singular value decomposition" })
     }
 
     /// phi^T v.
@@ -154,33 +152,28 @@ impl<'a> System<'a> {
             work(at, self.monomials.values(&block));
         }
     }
-}
 
-/// TT-SVD of a dense tensor, `outputs` x q^d row-major.
-fn from_dense(
-    dense: &[f64],
-    outputs: usize,
-    q: usize,
-    degree: usize,
-    tolerance: f64,
-    cap: usize,
-) -> Option<Network> {
-    let norm = dense.iter().map(|v| v * v).sum::<f64>();
-    let budget = tolerance.powi(2) * norm / (degree - 1).max(1) as f64;
-    let mut cores = Vec::new();
-    let mut rest = DMatrix::from_row_slice(outputs * q, q.pow(degree as u32 - 1), dense);
-    let mut left = outputs;
-    for _ in 1..degree {
-        // Of the wide matrix only the left singular vectors are needed: those of R^T where rest^T = Q R.
-        let (_, r) = qr(&rest.transpose());
-        let parts = svd(&r.transpose())?;
-        let rank = kept(&parts.s, budget).clamp(1, cap);
-        let basis = parts.u.columns(0, rank).into_owned();
-        cores.push(Core::from_unfolding(left, q, rank, &basis));
-        let next = basis.tr_mul(&rest);
-        rest = DMatrix::from_row_slice(rank * q, next.ncols() / q, next.transpose().as_slice());
-        left = rank;
+    /// TT-SVD of a dense tensor, l x q^d row-major.
+    fn cut(&self, dense: &[f64], tolerance: f64, cap: usize) -> Option<Network> {
+        let (q, outputs) = (self.problem.x.ncols(), self.problem.y.ncols());
+        let degree = self.monomials.degree();
+        let norm = dense.iter().map(|v| v * v).sum::<f64>();
+        let budget = tolerance.powi(2) * norm / (degree - 1).max(1) as f64;
+        let mut cores = Vec::new();
+        let mut rest = DMatrix::from_row_slice(outputs * q, q.pow(degree as u32 - 1), dense);
+        let mut left = outputs;
+        for _ in 1..degree {
+            // Of the wide matrix only the left singular vectors are needed: those of R^T where rest^T = Q R.
+            let (_, r) = qr(&rest.transpose());
+            let parts = svd(&r.transpose())?;
+            let rank = kept(&parts.s, budget).clamp(1, cap);
+            let basis = parts.u.columns(0, rank).into_owned();
+            cores.push(Core::from_unfolding(left, q, rank, &basis));
+            let next = basis.tr_mul(&rest);
+            rest = DMatrix::from_row_slice(rank * q, next.ncols() / q, next.transpose().as_slice());
+            left = rank;
+        }
+        cores.push(Core::from_unfolding(left, q, 1, &rest));
+        Some(Network { cores })
     }
-    cores.push(Core::from_unfolding(left, q, 1, &rest));
-    Some(Network { cores })
 }
