@@ -8,6 +8,7 @@ use crate::checkpoint;
 use crate::data::Dataset;
 use crate::fit::{self, FitError};
 use crate::host;
+use crate::network::choose;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -145,14 +146,14 @@ impl EnsembleParams {
                     Ok(subsets::weighted(&relevance, size, count, &mut rng))
                 })?
             }
-            Strategy::Adaptive => return Ok(Some(Plan::Adaptive(count.min(subsets::choose(p, size))))),
+            Strategy::Adaptive => return Ok(Some(Plan::Adaptive(count.min(choose(p, size))))),
             Strategy::PerOutput => return Ok(None),
             Strategy::Covering => {
                 let tuple = run.solve.degree.min(size);
-                if subsets::choose(p, tuple) > subsets::TUPLE_LIMIT {
+                if choose(p, tuple) > subsets::TUPLE_LIMIT {
                     return Err(FitError::Option {
                         option: "subsets",
-                        found: format!("covering {} sets of {tuple} inputs", subsets::choose(p, tuple)),
+                        found: format!("covering {} sets of {tuple} inputs", choose(p, tuple)),
                         expected: format!(
                             "at most {}; use random, weighted or adaptive",
                             subsets::TUPLE_LIMIT

@@ -3,6 +3,7 @@
 //! Only a head that sees all factors of a product can say it. The strategies leave products to chance (`random`, `weighted`), make
 //! sure of all of them (`covering`), or look for those that are missing (`adaptive`).
 
+use crate::network::choose;
 use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
@@ -32,19 +33,6 @@ impl Strategy {
     pub(crate) fn is_one(&self) -> bool {
         matches!(self, Self::Given(subsets) if subsets.len() == 1)
     }
-}
-
-/// C(n, k), at most `usize::MAX`.
-pub(super) fn choose(n: usize, k: usize) -> usize {
-    let mut result: u128 = 1;
-    // Of k and n - k the smaller, so that the intermediate results are no larger than the last.
-    for i in 0..k.min(n.saturating_sub(k)) {
-        result = result * (n - i) as u128 / (i + 1) as u128;
-        if result > usize::MAX as u128 {
-            return usize::MAX;
-        }
-    }
-    if k > n { 0 } else { result as usize }
 }
 
 /// `count` subsets of `size` of `p` inputs, dealt from shuffled decks: after p / size of them every input was used.

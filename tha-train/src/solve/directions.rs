@@ -160,11 +160,8 @@ pub(super) fn beyond(
         let mut part = DMatrix::zeros(q, wide * rest.ncols());
         for (j, rest) in rest.column_iter().enumerate() {
             let weighted = weighted(&phi, &rest.as_slice()[at..]);
-            set_product(
-                view_mut(&mut part).subcols_mut(j * wide, wide),
-                view(&x).transpose(),
-                view(&weighted),
-            );
+            let to = view_mut(&mut part).subcols_mut(j * wide, wide);
+            set_product(to, view(&x).transpose(), view(&weighted));
         }
         part
     });

@@ -100,11 +100,8 @@ impl Objective for Framed<'_> {
         let width = around.around[0].ncols();
         let mut coupling = DMatrix::zeros(width, width);
         for part in &around.around {
-            add_product(
-                view_mut(&mut coupling),
-                view(part).transpose(),
-                view(&product(&quadratic.lower, part)),
-            );
+            let lowered = product(&quadratic.lower, part);
+            add_product(view_mut(&mut coupling), view(part).transpose(), view(&lowered));
         }
         let apply = Box::new(move |v: &DMatrix<f64>| around.back(&product(gram, &around.polynomial(v))));
         Local { k, count: quadratic.count, coupling, gradient, loss, apply }
