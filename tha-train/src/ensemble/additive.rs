@@ -7,11 +7,11 @@ use super::heads::{Failure, Material, Run, sort_out};
 use super::joint::{Joint, LIMIT};
 use super::options::Plan;
 use super::select::{Cost, NEGLIGIBLE};
-use super::{Chosen, Ensemble, Extra, cost, file_bytes, hint, metrics, relevance};
+use super::{Chosen, Ensemble, Extra, cost, file_bytes, hint, relevance};
 use crate::checkpoint;
 use crate::data::Split;
-use crate::fit::FitError;
 use crate::fit::judged::ChosenHead;
+use crate::fit::{FitError, figures};
 use crate::progress::{Event, OnlyStop};
 use crate::solve::{self, Fit, Problem};
 use crate::stage::Staged;
@@ -82,7 +82,7 @@ pub(super) fn choose(of: &Ensemble<'_>, material: &Material<'_>, plan: Plan) -> 
         added.failures.splice(0..0, failures);
     }
     let hint = hint::for_additive(material, added.residual);
-    let held_out = metrics(material, &added.held_out, joint(&added.heads).evaluate(&added.held_out));
+    let held_out = figures(material.data, &added.held_out, joint(&added.heads).evaluate(&added.held_out));
     let Added { heads, failures, joint_steps, .. } = added;
     Ok((heads, held_out, Extra { joint_steps, failures, before, hint }))
 }

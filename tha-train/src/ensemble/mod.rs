@@ -37,7 +37,6 @@ use crate::metrics::Metrics;
 use crate::network::Network;
 use crate::progress::{Progress, Silent};
 use crate::solve::Fit;
-use crate::stage::Staged;
 use heads::{Head, Material, Run, fit_all};
 use nalgebra::DMatrix;
 use options::Plan;
@@ -258,7 +257,7 @@ fn chosen(material: &Material<'_>, heads: &[Head], weights: &[f64]) -> (Vec<Chos
         let mut served = sum.columns_range_mut(head.outputs.clone());
         served += prediction * *weight;
     }
-    (settled(heads, weights), metrics(material, &material.samples, sum))
+    (settled(heads, weights), fit::figures(material.data, &material.samples, sum))
 }
 
 /// Weighted heads at the last of their networks.
@@ -277,12 +276,6 @@ fn settled(heads: &[Head], weights: &[f64]) -> Vec<ChosenHead> {
         outputs: head.outputs.clone(),
     });
     heads.collect()
-}
-
-/// Figures of standardised predictions for some samples.
-fn metrics(material: &Material<'_>, samples: &Staged<'_>, mut prediction: DMatrix<f64>) -> Metrics {
-    samples.stage().scaling().restore(&mut prediction);
-    Metrics::new(&material.data.outputs, &material.data.outputs_at(&samples.rows), &prediction)
 }
 
 /// The bytes and operations of a head in a model file.

@@ -11,7 +11,7 @@ mod params;
 mod valid;
 
 pub use error::FitError;
-pub(crate) use full::held_out;
+pub(crate) use full::{figures, held_out};
 pub use params::FitParams;
 pub(crate) use params::{check_coverage, setters};
 pub use valid::{ValidFitParams, Validation};

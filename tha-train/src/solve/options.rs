@@ -130,23 +130,18 @@ impl SolveParams {
         if !(0.0..1.0).contains(&self.tolerance) {
             return refuse("tolerance", self.tolerance.to_string(), "0 to below 1");
         }
-        if let Ridge::Fixed(ridge) = self.ridge
-            && !(ridge >= 0.0 && ridge.is_finite())
-        {
-            return refuse("ridge", ridge.to_string(), "auto or a number from 0");
-        }
-        if let Decay::Fixed(tau) = self.decay
-            && !(tau > 0.0 && tau.is_finite())
-        {
-            return refuse("decay", tau.to_string(), "auto, none or a number above 0");
-        }
-        if let Some(gamma) = self.gamma
-            && !(gamma > 0.0 && gamma.is_finite())
-        {
-            return refuse("gamma", gamma.to_string(), "auto or a number above 0");
-        }
-        match &self.ranks {
-            Some(ranks) if ranks.len() + 1 != self.degree || ranks.contains(&0) => {
+        let positive = |value: f64| value > 0.0 && value.is_finite();
+        match (self.ridge, self.decay, self.gamma, &self.ranks) {
+            (Ridge::Fixed(ridge), ..) if ridge != 0.0 && !positive(ridge) => {
+                refuse("ridge", ridge.to_string(), "auto or a number from 0")
+            }
+            (_, Decay::Fixed(tau), ..) if !positive(tau) => {
+                refuse("decay", tau.to_string(), "auto, none or a number above 0")
+            }
+            (_, _, Some(gamma), _) if !positive(gamma) => {
+                refuse("gamma", gamma.to_string(), "auto or a number above 0")
+            }
+            (.., Some(ranks)) if ranks.len() + 1 != self.degree || ranks.contains(&0) => {
                 refuse("ranks", format!("{ranks:?}"), "degree - 1 numbers from 1")
             }
             _ => Ok(()),
