@@ -56,8 +56,8 @@ pub struct Row {
     pub bounds_hold: bool,
 }
 
-/// Runs the study; `progress` is told about every row.
-pub fn run(mut progress: impl FnMut(&Row)) -> Result<Vec<Row>, Box<dyn Error>> {
+/// Runs the study, and says how every ensemble did.
+pub fn run() -> Result<Vec<Row>, Box<dyn Error>> {
     let mut rows = Vec::new();
     let params = FitParams::new().memory(MEMORY).degree(DEGREE).max_rank(RANK + 1);
     for correlation in CORRELATIONS {
@@ -81,7 +81,7 @@ pub fn run(mut progress: impl FnMut(&Row)) -> Result<Vec<Row>, Box<dyn Error>> {
                 let a = analyze(&pair, &AnalysisParams { steps: false, ..AnalysisParams::default() });
                 let unit = pair.full.evaluate(&pair.x).norm() / (pair.x.nrows() as f64).sqrt();
                 let baking = a.heads.iter().filter(|head| head.incentive).count() as f64;
-                rows.push(Row {
+                let row = Row {
                     correlation,
                     heads,
                     size,
@@ -97,8 +97,12 @@ pub fn run(mut progress: impl FnMut(&Row)) -> Result<Vec<Row>, Box<dyn Error>> {
                     test_ensemble: model.evaluate(&data.test).relative_residual,
                     identity_gap: a.identity_gap,
                     bounds_hold: a.theorem2.holds == Some(true) && a.theorem3.holds == Some(true),
-                });
-                progress(&rows[rows.len() - 1]);
+                };
+                eprintln!(
+                    "correlation {correlation}, K {heads}, k {size}, seed {seed}: error {:.3}, bias {:.3}, align {:+.3}",
+                    row.error, row.bias, row.align
+                );
+                rows.push(row);
             }
         }
     }
