@@ -244,11 +244,8 @@ impl<'a> Pool<'a> {
             let made = Blend { extend, members };
             let whole = room(&made);
             if whole <= 1.0 {
-                return Some((
-                    judge.nested(&kept, &ways).0,
-                    made,
-                    kept.len() == count && fewer != Fewer::Add,
-                ));
+                let complete = kept.len() == count && fewer != Fewer::Add;
+                return Some((judge.nested(&kept, &ways).0, made, complete));
             }
             if kept.len() <= 1 {
                 return Some((best.0, best.1.clone(), false));
