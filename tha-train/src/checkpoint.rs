@@ -6,12 +6,11 @@
 //!
 //! Every file has a checksum. A damaged one is renamed, said in a warning, and computed again.
 
-use crate::data::Dataset;
+use crate::data::{CRC, Dataset};
 use crate::fit::{FitError, Validation};
 use crate::host::refusal;
 use crate::linalg;
 use crate::output::Staging;
-use crc::{CRC_64_XZ, Crc, Table};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -32,9 +31,6 @@ const PORTABLE: &str = "portable";
 const MAGIC: [u8; 8] = *b"THA-KEPT";
 
 const FOREIGN: &str = "it holds something else";
-
-/// Sixteen bytes at a time: plans hold the data.
-static CRC: Crc<u64, Table<16>> = Crc::<u64, Table<16>>::new(&CRC_64_XZ);
 
 /// An open checkpoint folder.
 pub(crate) struct Checkpoint<'a> {
@@ -266,7 +262,7 @@ impl<'a> Checkpoint<'a> {
     }
 
     fn refuse(&self, reason: String) -> FitError {
-        FitError::Checkpoint { folder: self.folder.display().to_string(), reason }
+        FitError::Folder { folder: format!("checkpoint {}", self.folder.display()), reason }
     }
 }
 

@@ -15,8 +15,8 @@ mod level;
 
 pub(crate) use level::{portable, portably};
 
+use crate::data::CRC;
 use crate::network::Normal;
-use crc::{CRC_64_XZ, Crc};
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Conj, MatMut, MatRef, Par, Side};
@@ -154,14 +154,11 @@ pub(crate) fn symmetric_eigen(matrix: &DMatrix<f64>) -> Option<(Vec<f64>, DMatri
 pub(crate) fn minimal_norm(gram: &DMatrix<f64>, rhs: &DMatrix<f64>, cutoff: f64) -> Option<DMatrix<f64>> {
     let (values, vectors) = symmetric_eigen(gram)?;
     let largest = values.last().copied().unwrap_or(0.0);
-    let mut projected = DMatrix::zeros(gram.nrows(), rhs.ncols());
-    set_product(view_mut(&mut projected), view(&vectors).transpose(), view(rhs));
+    let mut projected = transposed_product(&vectors, rhs);
     for (mut row, value) in projected.row_iter_mut().zip(values) {
         row *= if value > cutoff * largest { value.recip() } else { 0.0 };
     }
-    let mut solution = DMatrix::zeros(gram.nrows(), rhs.ncols());
-    set_product(view_mut(&mut solution), view(&vectors), view(&projected));
-    Some(solution)
+    Some(product(&vectors, &projected))
 }
 
 /// Thin singular value decomposition `u diag(s) v^T`, singular values falling.
@@ -213,8 +210,7 @@ pub(crate) fn fingerprint() -> u64 {
     let Svd { u, s, v } = svd(&(&r * &gram)).unwrap_or_default();
     let faded: Vec<f64> = r.iter().map(|value| libm::exp(-value.abs())).collect();
 
-    let crc = Crc::<u64>::new(&CRC_64_XZ);
-    let mut checksum = crc.digest();
+    let mut checksum = CRC.digest();
     let mut add = |value: &f64| checksum.update(&value.to_le_bytes());
     for matrix in [&tall, &gram, &product, &factor, &solved, &q, &r, &vectors, &u, &v] {
         matrix.iter().for_each(&mut add);

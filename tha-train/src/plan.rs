@@ -14,12 +14,11 @@
 
 mod heads;
 mod merged;
-mod settings;
 mod store;
 
 pub use merged::{HeadDone, Made, Merged, ranges};
 
-use crate::auto::AutoParams;
+use crate::auto::{AutoParams, Wanted};
 use crate::checkpoint::{self, Checkpoint, Identity, PROCESSOR, PROGRAM};
 use crate::data::Dataset;
 use crate::fit::{FitError, FitParams, Validation};
@@ -28,7 +27,6 @@ use crate::progress::{Event, Progress};
 use heads::Heads;
 use merged::done;
 use serde::{Deserialize, Serialize};
-use settings::Settings;
 use std::path::Path;
 use std::time::Instant;
 
@@ -65,7 +63,12 @@ pub struct Plan {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 enum Work {
     Heads(Box<Heads>),
-    Settings(Box<Settings>),
+    /// An automatic fit: each piece tries one setting of those that the search is known to want. What they leave are the checkpoints of
+    /// `fit --auto`, so that the search itself merges them, and tries what is not there.
+    Settings {
+        params: Box<AutoParams>,
+        wanted: Vec<Wanted>,
+    },
 }
 
 impl Plan {
@@ -77,11 +80,11 @@ impl Plan {
         folder: &Path,
         progress: &dyn Progress,
     ) -> Result<Self, FitError> {
-        let portable = params.is_portable();
+        let portable = params.portable;
         portably(portable, || {
             let (heads, identity) = Heads::new(&params, &data, folder)?;
             let identity = bound(identity, portable);
-            let other = match params.judge() {
+            let other = match params.validation {
                 Validation::Data(other) => Some(other.clone()),
                 _ => None,
             };
@@ -97,26 +100,34 @@ impl Plan {
         folder: &Path,
         progress: &dyn Progress,
     ) -> Result<Self, FitError> {
-        let portable = params.is_portable();
+        if !params.repeats() {
+            let expected = "a number: what a search of some `minutes` tries depends on the machine".into();
+            return Err(FitError::Option { option: "trials", found: "none".into(), expected });
+        }
+        let portable = params.portable;
         portably(portable, || {
-            let identity = bound(Settings::identity(&params, &data)?, portable);
+            // Known as the checkpoints of an automatic fit are, whatever its budgets and trials.
+            let identity = bound(params.identity(&data)?, portable);
             let checkpoint = open(folder, &identity, progress)?;
-            let before = match Self::read(folder, Some(&[])) {
-                Ok(Self { work: Work::Settings(before), identity: same, .. }) if same == identity => {
-                    before.wanted
+            let mut wanted = match Self::read(folder, Some(&[])) {
+                Ok(Self { work: Work::Settings { wanted, .. }, identity: same, .. }) if same == identity => {
+                    wanted
                 }
                 _ => Vec::new(),
             };
-            let settings = Settings::new(params, before, &data, &checkpoint, progress)?;
-            Ok(Self { data, other: None, work: Work::Settings(Box::new(settings)), identity })
+            let next = params.wanted(&data, &checkpoint, progress)?.into_iter();
+            let fresh: Vec<Wanted> = next.filter(|next| !wanted.contains(next)).collect();
+            wanted.extend(fresh);
+            let work = Work::Settings { params: Box::new(params), wanted };
+            Ok(Self { data, other: None, work, identity })
         })
     }
 
     /// Whether the model has the same bytes on every processor.
     pub fn portable(&self) -> bool {
         match &self.work {
-            Work::Heads(heads) => heads.params.is_portable(),
-            Work::Settings(settings) => settings.params.is_portable(),
+            Work::Heads(heads) => heads.params.portable,
+            Work::Settings { params, .. } => params.portable,
         }
     }
 
@@ -124,7 +135,7 @@ impl Plan {
     pub fn heads(&self) -> usize {
         match &self.work {
             Work::Heads(heads) => heads.count,
-            Work::Settings(settings) => settings.wanted.len(),
+            Work::Settings { wanted, .. } => wanted.len(),
         }
     }
 
@@ -132,7 +143,7 @@ impl Plan {
     pub fn divided(&self) -> bool {
         match &self.work {
             Work::Heads(heads) => heads.divided,
-            Work::Settings(_) => true,
+            Work::Settings { .. } => true,
         }
     }
 
@@ -145,7 +156,7 @@ impl Plan {
     pub fn params(&self) -> Option<&FitParams<'static>> {
         match &self.work {
             Work::Heads(heads) => Some(&heads.params),
-            Work::Settings(_) => None,
+            Work::Settings { .. } => None,
         }
     }
 
@@ -175,7 +186,9 @@ impl Plan {
         let mut checkpoint = open(folder, &self.identity, progress)?;
         let failed = match &self.work {
             Work::Heads(heads) => heads.fit(k, self.sets(), &mut checkpoint, progress)?,
-            Work::Settings(settings) => settings.try_one(k, &self.data, &checkpoint, progress)?,
+            Work::Settings { params, wanted } => {
+                params.try_one(&self.data, &wanted[k], &checkpoint, progress)?
+            }
         };
         let place = checkpoint.place(&done(k), &())?;
         let mut files = checkpoint.touched();
@@ -194,7 +207,7 @@ impl Plan {
 }
 
 fn refuse(folder: &Path, reason: String) -> FitError {
-    FitError::Plan { folder: folder.display().to_string(), reason }
+    FitError::Folder { folder: folder.display().to_string(), reason }
 }
 
 /// The identity of a plan: only a portable one says its kernels, for the others every piece says where it was done.

@@ -16,7 +16,7 @@ fn twenty_thousand_samples() {
         let kernel = Kernel::by(&x, 3, route);
         assert!(kernel.cost() <= PRODUCT_LIMIT);
         let start = Instant::now();
-        let found = match Kernel::new(&x, 3).route() == route {
+        let found = match Kernel::new(&x, 3).route == route {
             true => lambda_max(&x, 3, PRODUCT_LIMIT),
             false => tha_train::analysis::spectrum::lanczos(&kernel, 20_000).expect("settles"),
         };

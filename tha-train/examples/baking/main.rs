@@ -6,20 +6,14 @@ mod study;
 
 use pages::{markdown, plots};
 use std::path::PathBuf;
-use study::{Plan, run};
+use study::run;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder: PathBuf = std::env::args().nth(1).unwrap_or_else(|| "docs".into()).into();
     std::fs::create_dir_all(&folder)?;
-    let plan = Plan::default();
-    let rows = run(&plan, |row| {
-        eprintln!(
-            "correlation {}, K {}, k {}, seed {}: error {:.3}, bias {:.3}, align {:+.3}",
-            row.correlation, row.heads, row.size, row.seed, row.error, row.bias, row.align
-        );
-    })?;
-    std::fs::write(folder.join("baking.md"), markdown(&plan, &rows))?;
-    for (name, svg) in plots(&plan, &rows) {
+    let rows = run()?;
+    std::fs::write(folder.join("baking.md"), markdown(&rows))?;
+    for (name, svg) in plots(&rows) {
         std::fs::write(folder.join(name), svg)?;
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! The study on paper: `baking.md` and its plots. Every sentence with a number in it is made from the rows.
 
-use crate::study::{Plan, Row};
+use crate::study::{CORRELATIONS, DEGREE, ENSEMBLES, INPUTS, MEMORY, RANK, Row, SAMPLES, SEEDS};
 use std::fmt::Write;
 use tha_train::report::{Lines, SERIES, Series, lines, standalone};
 
@@ -22,16 +22,16 @@ fn name((heads, size): (usize, usize)) -> String {
 }
 
 /// File names and SVG texts of the plots.
-pub fn plots(plan: &Plan, rows: &[Row]) -> Vec<(String, String)> {
+pub fn plots(rows: &[Row]) -> Vec<(String, String)> {
     let over = |ensemble: (usize, usize), value: &dyn Fn(&Row) -> f64| -> Vec<(f64, f64)> {
-        plan.correlations.iter().map(|&c| (c, mean(rows, c, ensemble, value))).collect()
+        CORRELATIONS.map(|c| (c, mean(rows, c, ensemble, value))).to_vec()
     };
     let plot = |y: &str, series: Vec<Series>, log: bool| {
         let series = series.into_iter().map(|s| Series { dots: true, ..s }).collect();
         let plot = Lines::new("correlation between inputs", y, series);
         standalone(&lines(Lines { size: (760, 360), log, ..plot }))
     };
-    let reference = plan.ensembles.get(1).or(plan.ensembles.first()).copied().unwrap_or((1, 1));
+    let reference = ENSEMBLES[1];
     let parts: [(&str, Value); 5] = [
         ("error", |r| r.error),
         ("bias (truncated)", |r| r.bias),
@@ -42,8 +42,8 @@ pub fn plots(plan: &Plan, rows: &[Row]) -> Vec<(String, String)> {
     let bounds =
         parts.iter().zip(SERIES).map(|((label, value), p)| Series::new(*label, p, over(reference, value)));
     let each = |value: &dyn Fn(&Row) -> f64| -> Vec<Series> {
-        let ensembles = plan.ensembles.iter().zip(SERIES);
-        ensembles.map(|(&e, paint)| Series::new(name(e), paint, over(e, value))).collect()
+        let ensembles = ENSEMBLES.into_iter().zip(SERIES);
+        ensembles.map(|(e, paint)| Series::new(name(e), paint, over(e, value))).collect()
     };
     vec![
         (
@@ -57,22 +57,17 @@ pub fn plots(plan: &Plan, rows: &[Row]) -> Vec<(String, String)> {
 }
 
 /// The page.
-pub fn markdown(plan: &Plan, rows: &[Row]) -> String {
+pub fn markdown(rows: &[Row]) -> String {
     let mut text = format!(
         "# Baking, measured\n\n\
          How far is an average of small heads from the full model, why, and what do the paper's bounds say about it?\n\
          `cargo run --release -p tha-train --example baking` makes this page and its plots anew; the same seeds give the\n\
          same numbers.\n\n\
-         Systems: {} random tensor networks of p = {} inputs, memory {}, degree {}, rank {}, with any two inputs equally\n\
-         correlated, {} samples, 1 % noise. Heads see k random inputs; weights are convex (`average`). The analysis is on\n\
+         Systems: {} random tensor networks of p = {INPUTS} inputs, memory {MEMORY}, degree {DEGREE}, rank {RANK}, with any two inputs equally\n\
+         correlated, {SAMPLES} samples, 1 % noise. Heads see k random inputs; weights are convex (`average`). The analysis is on\n\
          the training samples, in standardised coordinates; all numbers are relative to the norm of the full model's\n\
          prediction (alignment: to its square), means over the systems.\n\n",
-        plan.seeds.len(),
-        plan.inputs,
-        plan.memory,
-        plan.degree,
-        plan.rank,
-        plan.samples
+        SEEDS.len(),
     );
     text += "Symbols: *bias* is the error of the truncated ensemble (the full model's own coefficients, masked), *bake* what\n\
              training changed, *align* how much of it goes against the bias: error² = bias² + bake² − 2 align (Theorem 1).\n\n";
@@ -83,8 +78,8 @@ pub fn markdown(plan: &Plan, rows: &[Row]) -> String {
              ![error of the trained ensemble as a part of the truncated one's](baking-gain.svg)\n\n## Numbers\n\n\
              | correlation | K | k | error | bias | bake | align | Theorem 3 | Theorem 2 | incentive | test: full | test: ensemble |\n\
              |---|---|---|---|---|---|---|---|---|---|---|---|\n";
-    for &correlation in &plan.correlations {
-        for &ensemble in &plan.ensembles {
+    for correlation in CORRELATIONS {
+        for ensemble in ENSEMBLES {
             let of = |value: fn(&Row) -> f64| mean(rows, correlation, ensemble, value);
             let _ = writeln!(
                 text,

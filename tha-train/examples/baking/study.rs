@@ -9,41 +9,17 @@
 use std::error::Error;
 use tha_train::{AnalysisParams, FitParams, Pair, Silent, SynthKind as Kind, SynthParams, analyze, generate};
 
-/// What is varied, and the system it is tried on.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// Inputs p.
-    pub inputs: usize,
-    /// Memory M.
-    pub memory: usize,
-    /// Degree d.
-    pub degree: usize,
-    /// Rank of the system; fits may use one more.
-    pub rank: usize,
-    /// Training samples.
-    pub samples: usize,
-    /// Correlations between any two inputs.
-    pub correlations: Vec<f64>,
-    /// Heads K and inputs per head k.
-    pub ensembles: Vec<(usize, usize)>,
-    /// Systems, one per seed.
-    pub seeds: Vec<u64>,
-}
-
-impl Default for Plan {
-    fn default() -> Self {
-        Self {
-            inputs: 8,
-            memory: 2,
-            degree: 2,
-            rank: 2,
-            samples: 1500,
-            correlations: vec![0.0, 0.25, 0.5, 0.75, 0.9, 0.95],
-            ensembles: vec![(4, 4), (8, 4), (16, 4), (8, 2), (8, 6)],
-            seeds: vec![1, 2, 3, 4],
-        }
-    }
-}
+/// The systems: inputs p, memory M, degree d, rank (fits may use one more), training samples, and one system per seed.
+pub const INPUTS: usize = 8;
+pub const MEMORY: usize = 2;
+pub const DEGREE: usize = 2;
+pub const RANK: usize = 2;
+pub const SAMPLES: usize = 1500;
+pub const SEEDS: [u64; 4] = [1, 2, 3, 4];
+/// Correlations between any two inputs.
+pub const CORRELATIONS: [f64; 6] = [0.0, 0.25, 0.5, 0.75, 0.9, 0.95];
+/// Heads K and inputs per head k.
+pub const ENSEMBLES: [(usize, usize); 5] = [(4, 4), (8, 4), (16, 4), (8, 2), (8, 6)];
 
 /// One system and one ensemble; numbers relative to ||Y_full||, squares to its square.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,32 +56,32 @@ pub struct Row {
     pub bounds_hold: bool,
 }
 
-/// Runs a plan; `progress` is told about every row.
-pub fn run(plan: &Plan, mut progress: impl FnMut(&Row)) -> Result<Vec<Row>, Box<dyn Error>> {
+/// Runs the study, and says how every ensemble did.
+pub fn run() -> Result<Vec<Row>, Box<dyn Error>> {
     let mut rows = Vec::new();
-    let params = FitParams::new().memory(plan.memory).degree(plan.degree).max_rank(plan.rank + 1);
-    for &correlation in &plan.correlations {
-        for &seed in &plan.seeds {
+    let params = FitParams::new().memory(MEMORY).degree(DEGREE).max_rank(RANK + 1);
+    for correlation in CORRELATIONS {
+        for seed in SEEDS {
             let data = generate(&SynthParams {
-                channels: plan.inputs,
+                channels: INPUTS,
                 outputs: 1,
-                memory: plan.memory,
-                degree: plan.degree,
-                rank: plan.rank,
-                samples: plan.samples,
+                memory: MEMORY,
+                degree: DEGREE,
+                rank: RANK,
+                samples: SAMPLES,
                 correlation,
                 seed,
                 ..SynthParams::new(Kind::Volterra)
             })?;
             let full = params.clone().check(&data.train)?.fit(&data.train, &Silent)?.model;
-            for &(heads, size) in &plan.ensembles {
+            for (heads, size) in ENSEMBLES {
                 let wanted = params.clone().heads(heads).subset_size(size).restarts(12);
                 let model = wanted.check(&data.train)?.fit(&data.train, &Silent)?.model;
                 let pair = Pair::from_models(&full, &model, &data.train)?;
                 let a = analyze(&pair, &AnalysisParams { steps: false, ..AnalysisParams::default() });
                 let unit = pair.full.evaluate(&pair.x).norm() / (pair.x.nrows() as f64).sqrt();
                 let baking = a.heads.iter().filter(|head| head.incentive).count() as f64;
-                rows.push(Row {
+                let row = Row {
                     correlation,
                     heads,
                     size,
@@ -121,8 +97,12 @@ pub fn run(plan: &Plan, mut progress: impl FnMut(&Row)) -> Result<Vec<Row>, Box<
                     test_ensemble: model.evaluate(&data.test).relative_residual,
                     identity_gap: a.identity_gap,
                     bounds_hold: a.theorem2.holds == Some(true) && a.theorem3.holds == Some(true),
-                });
-                progress(&rows[rows.len() - 1]);
+                };
+                eprintln!(
+                    "correlation {correlation}, K {heads}, k {size}, seed {seed}: error {:.3}, bias {:.3}, align {:+.3}",
+                    row.error, row.bias, row.align
+                );
+                rows.push(row);
             }
         }
     }

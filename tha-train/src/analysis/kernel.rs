@@ -34,7 +34,8 @@ pub type Operator<'a> = Box<dyn Fn(&DVector<f64>) -> DVector<f64> + 'a>;
 pub struct Kernel<'a> {
     x: &'a DMatrix<f64>,
     degree: usize,
-    route: Route,
+    /// How its products are made.
+    pub route: Route,
 }
 
 impl<'a> Kernel<'a> {
@@ -47,11 +48,6 @@ impl<'a> Kernel<'a> {
     /// The kernel by a given route.
     pub fn by(x: &'a DMatrix<f64>, degree: usize, route: Route) -> Self {
         Self { x, degree, route }
-    }
-
-    /// The route taken.
-    pub fn route(&self) -> Route {
-        self.route
     }
 
     /// Multiplications of one product, about.

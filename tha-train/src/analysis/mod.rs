@@ -55,13 +55,11 @@ pub struct AnalysisParams {
     pub seed: u64,
     /// Compute the steps of Theorem 5.
     pub steps: bool,
-    /// Multiplications per product beyond which lambda_max is replaced by the trace.
-    pub product_limit: f64,
 }
 
 impl Default for AnalysisParams {
     fn default() -> Self {
-        Self { measure_zero: 0, seed: 0, steps: true, product_limit: spectrum::PRODUCT_LIMIT }
+        Self { measure_zero: 0, seed: 0, steps: true }
     }
 }
 
@@ -163,7 +161,7 @@ pub fn analyze(pair: &Pair, options: &AnalysisParams) -> Analysis {
     let (error_square, right) = (parts.error_square(), parts.right_side());
     let (bias_square, bake_square, align) = (square(&parts.bias), square(&parts.bake), parts.align());
     let largest = error_square.max(bias_square).max(bake_square).max(f64::MIN_POSITIVE);
-    let spectrum = spectrum::lambda_max(&pair.x, pair.degree(), options.product_limit);
+    let spectrum = spectrum::lambda_max(&pair.x, pair.degree(), spectrum::PRODUCT_LIMIT);
     let tail_norm = tail::tail_norm(&pair.full, &pair.heads, &pair.owners);
     let weights: Vec<f64> = pair.heads.iter().map(|head| head.weight).collect();
     let gap = bounds::aggregated_gap(&weights, &parts.gaps);

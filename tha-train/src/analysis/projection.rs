@@ -4,7 +4,6 @@
 //! by singular values bond by bond, then alternating over the cores. For degree 2 rounding is the optimum; beyond, it
 //! is within sqrt(d-1) of it, and the alternation only comes closer.
 
-use crate::linalg::qr;
 use crate::network::{Core, Network};
 use nalgebra::DMatrix;
 
@@ -34,19 +33,11 @@ fn alternate(target: &Network, network: &mut Network) {
     let last = network.degree() - 1;
     for k in (1..=last).rev() {
         network.cores[k] = contracted(target, network, k);
-        let core = &network.cores[k];
-        let (q, right) = (core.q, core.right);
-        let (orthogonal, rest) = qr(&core.wide().transpose());
-        network.cores[k] = Core::from_unfolding(orthogonal.ncols(), q, right, &orthogonal.transpose());
-        network.absorb_from_right(k - 1, &rest.transpose());
+        network.pass_left(k);
     }
     for k in 0..last {
         network.cores[k] = contracted(target, network, k);
-        let core = &network.cores[k];
-        let (left, q) = (core.left, core.q);
-        let (orthogonal, rest) = qr(&core.tall());
-        network.cores[k] = Core::from_unfolding(left, q, orthogonal.ncols(), &orthogonal);
-        network.absorb_from_left(k + 1, &rest);
+        network.pass_right(k);
     }
     network.cores[last] = contracted(target, network, last);
 }

@@ -5,7 +5,7 @@
 //! cut back to the head's ranks takes ||A (dz* - dz_trunc)||^2 of it away, sometimes more than all.
 
 use crate::linalg::{add_gram_lower, add_product, minimal_norm, view, view_mut};
-use crate::network::{BLOCK, Contraction, Network, unfold};
+use crate::network::{BLOCK, Contraction, Network};
 use crate::solve::{Problem, super_core_step};
 use nalgebra::DMatrix;
 use serde::Serialize;
@@ -69,11 +69,11 @@ fn local_problem(
     let unknowns = left * q * right;
     let mut gram = DMatrix::zeros(unknowns, unknowns);
     let mut gradient = DMatrix::zeros(unknowns, if k == 0 { network.outputs() } else { 1 });
-    let unfolded: Vec<_> = network.cores.iter().map(unfold).collect();
+    let unfolded = network.unfolded();
     for at in (0..x.nrows()).step_by(BLOCK) {
         let rows = BLOCK.min(x.nrows() - at);
         let x = x.rows(at, rows).into_owned();
-        let parts = Contraction::new(network, &unfolded, x.as_slice(), rows);
+        let parts = Contraction::new(network, &unfolded, &x);
         for j in 0..if k == 0 { 1 } else { network.outputs() } {
             let design = DMatrix::from_fn(rows, unknowns, |t, c| {
                 let (a, i, b) = (c / (q * right), c / right % q, c % right);

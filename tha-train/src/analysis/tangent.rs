@@ -6,8 +6,8 @@
 //! ||P_T U_k^T R||^2 = sum_i ||G_i - V_i V_i^T G_i||^2. U_k^T R itself is never formed.
 
 use super::kernel::Kernel;
-use crate::linalg::{add_product, columns, columns_mut};
-use crate::network::{BLOCK, Contraction, Core, Network, Normal, unfold};
+use crate::linalg::transposed_product;
+use crate::network::{BLOCK, Contraction, Network, Normal, fold};
 use nalgebra::DMatrix;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -34,16 +34,15 @@ impl Tangent {
 
     /// ||P_T U^T R||_F for rows `x` of the network's inputs and R, N x l.
     pub fn norm(&self, x: &DMatrix<f64>, r: &DMatrix<f64>) -> f64 {
-        let unfolded = |network: &Network| network.cores.iter().map(unfold).collect::<Vec<_>>();
-        let (left, right) = (unfolded(&self.left), unfolded(&self.right));
+        let (left, right) = (self.left.unfolded(), self.right.unfolded());
         let starts: Vec<usize> = (0..x.nrows()).step_by(BLOCK).collect();
-        let parts: Vec<Vec<Vec<f64>>> = starts
+        let parts: Vec<Vec<DMatrix<f64>>> = starts
             .par_iter()
             .map(|&at| {
                 let rows = BLOCK.min(x.nrows() - at);
                 let (x, r) = (x.rows(at, rows).into_owned(), r.rows(at, rows).into_owned());
-                let before = Contraction::new(&self.left, &left, x.as_slice(), rows);
-                let after = Contraction::new(&self.right, &right, x.as_slice(), rows);
+                let before = Contraction::new(&self.left, &left, &x);
+                let after = Contraction::new(&self.right, &right, &x);
                 (0..self.left.degree()).map(|k| self.gradient(k, &x, &r, &before, &after)).collect()
             })
             .collect();
@@ -51,33 +50,19 @@ impl Tangent {
         let mut square = 0.0;
         for k in 0..=last {
             let (frame, bond) = (&self.left.cores[k], self.right.cores[k].right);
-            let mut sum = vec![0.0; frame.left * frame.q * bond];
-            for part in &parts {
-                sum.iter_mut().zip(&part[k]).for_each(|(s, p)| *s += p);
-            }
-            // Column a * bond + b holds G(a, :, b).
-            let gradient = Core {
-                left: frame.left,
-                q: frame.q,
-                right: bond,
-                data: (0..sum.len())
-                    .map(|at| {
-                        let (a, i, b) = (at / (frame.q * bond), at / bond % frame.q, at % bond);
-                        sum[(a * bond + b) * frame.q + i]
-                    })
-                    .collect(),
-            };
-            let mut block = gradient.tall();
+            let mut sum = DMatrix::zeros(frame.q, frame.left * bond);
+            parts.iter().for_each(|part| sum += &part[k]);
+            let mut block = fold(frame.left, bond, &sum).tall();
             if k < last {
                 let own = frame.tall();
-                block -= &own * own.tr_mul(&gradient.tall());
+                block -= &own * own.tr_mul(&block);
             }
             square += block.norm_squared();
         }
         square.sqrt()
     }
 
-    /// q x (left right), column-major, of one block of rows.
+    /// q x (left right) of one block of rows: column a r + b holds G(a, :, b).
     fn gradient(
         &self,
         k: usize,
@@ -85,7 +70,7 @@ impl Tangent {
         r: &DMatrix<f64>,
         before: &Contraction,
         after: &Contraction,
-    ) -> Vec<f64> {
+    ) -> DMatrix<f64> {
         let (rows, outputs) = r.shape();
         let (width, bond) = (self.left.cores[k].left, self.right.cores[k].right);
         let mut weights = vec![0.0; rows * width * bond];
@@ -105,13 +90,7 @@ impl Tangent {
                 to.iter_mut().zip(&seen).zip(right).for_each(|((to, s), r)| *to = s * r);
             }
         }
-        let mut gradient = vec![0.0; x.ncols() * width * bond];
-        add_product(
-            columns_mut(&mut gradient, x.ncols(), width * bond),
-            columns(x.as_slice(), rows, x.ncols()).transpose(),
-            columns(&weights, rows, width * bond),
-        );
-        gradient
+        transposed_product(x, &DMatrix::from_vec(rows, width * bond, weights))
     }
 }
 

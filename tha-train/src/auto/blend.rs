@@ -79,72 +79,79 @@ enum Fewer {
     Add,
 }
 
-/// Decides everything on the given blocks alone. `room` says which part of the budgets a blend takes.
-///
-/// Where heads must go because there is no room for all of them, a blend of smaller settings may be better than what is left of
-/// a blend of large ones: that is judged on the blocks too. Of those that are about level the best with several heads is taken.
-pub(super) fn blend(
-    ground: &Ground<'_>,
-    trials: &[Trial],
-    blocks: &[usize],
-    way: Way,
-    room: &dyn Fn(&Blend) -> f64,
-) -> Option<Blend> {
-    if way != Way::Best {
-        let (ranked, extend) = ranked(ground, trials, blocks, way, room, PARTS[0]);
-        let simplest = simplest(ground, trials, &ranked, extend, blocks)?;
-        return Some(alone(ground, trials, blocks, simplest, extend));
-    }
-    let mut found: Vec<(f64, Blend)> = Vec::new();
-    'parts: for part in PARTS {
-        let Some(pool) = Pool::new(ground, trials, blocks, room, part) else { break };
-        for fewer in [Fewer::Least, Fewer::LeastForSize, Fewer::Add] {
-            let Some((score, made, whole)) = pool.blend(room, fewer) else { break 'parts };
-            found.push((score, made));
-            if whole {
-                break 'parts;
+/// What is decided on: trials by what they predict for some blocks, and the part of the budgets that a blend takes.
+#[derive(Clone, Copy)]
+pub(super) struct Case<'a> {
+    pub(super) ground: &'a Ground<'a>,
+    pub(super) trials: &'a [Trial<'a>],
+    pub(super) blocks: &'a [usize],
+    pub(super) room: &'a dyn Fn(&Blend) -> f64,
+}
+
+impl Case<'_> {
+    /// Decides everything on the given blocks alone.
+    ///
+    /// Where heads must go because there is no room for all of them, a blend of smaller settings may be better than what is left of
+    /// a blend of large ones: that is judged on the blocks too. Of those that are about level the best with several heads is taken.
+    pub(super) fn blend(&self, way: Way) -> Option<Blend> {
+        if way != Way::Best {
+            let (ranked, extend) = self.ranked(way, PARTS[0]);
+            return Some(self.alone(self.simplest(&ranked, extend)?, extend));
+        }
+        let mut found: Vec<(f64, Blend)> = Vec::new();
+        'parts: for part in PARTS {
+            let Some(pool) = Pool::new(self, part) else { break };
+            for fewer in [Fewer::Least, Fewer::LeastForSize, Fewer::Add] {
+                let Some((score, made, whole)) = pool.blend(self.room, fewer) else { break 'parts };
+                found.push((score, made));
+                if whole {
+                    break 'parts;
+                }
             }
         }
+        let least = found.iter().map(|(score, _)| *score).min_by(f64::total_cmp)?;
+        found.retain(|(score, _)| *score <= CLEARLY * least);
+        let hedge = |made: &Blend| made.members.len().min(HEDGE);
+        let order = |(a, one): &(f64, Blend), (b, other): &(f64, Blend)| {
+            hedge(other).cmp(&hedge(one)).then(a.total_cmp(b))
+        };
+        found.into_iter().min_by(order).map(|(_, made)| made)
     }
-    let least = found.iter().map(|(score, _)| *score).min_by(f64::total_cmp)?;
-    found.retain(|(score, _)| *score <= CLEARLY * least);
-    let hedge = |made: &Blend| made.members.len().min(HEDGE);
-    let best =
-        found.into_iter().min_by(|(a, one), (b, other)| hedge(other).cmp(&hedge(one)).then(a.total_cmp(b)));
-    best.map(|(_, made)| made)
-}
 
-/// One trial by itself, with the ridges that are best on the blocks.
-fn alone(ground: &Ground<'_>, trials: &[Trial], blocks: &[usize], k: usize, extend: bool) -> Blend {
-    Blend::alone(k, trials[k].best_ridges(ground, extend, blocks), extend)
-}
+    /// One trial by itself, with the ridges that are best on the blocks.
+    fn alone(&self, k: usize, extend: bool) -> Blend {
+        Blend::alone(k, self.trials[k].best_ridges(extend, self.blocks), extend)
+    }
 
-/// The settings on all inputs that take a part of the budgets at most, with their errors, the best first; and whether the linear part goes on
-/// outside of the range.
-fn ranked(
-    ground: &Ground<'_>,
-    trials: &[Trial],
-    blocks: &[usize],
-    way: Way,
-    room: &dyn Fn(&Blend) -> f64,
-    part: f64,
-) -> (Vec<(f64, usize)>, bool) {
-    let usable = |k: &usize| match way {
-        Way::Linear => trials[*k].setting.is_plain(),
-        _ => trials[*k].setting.inputs.is_none(),
-    };
-    let ranked = |extend: bool| {
-        let fitting = (0..trials.len())
-            .filter(usable)
-            .filter(|&k| room(&alone(ground, trials, blocks, k, extend)) <= part);
-        let mut ranked: Vec<(f64, usize)> =
-            fitting.map(|k| (trials[k].error(ground, extend, blocks), k)).collect();
-        ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
-        ranked
-    };
-    let (clamped, extended) = (ranked(false), ranked(true));
-    let extend = goes_on(&clamped, &extended);
-    (if extend { extended } else { clamped }, extend)
+    /// The settings on all inputs that take a part of the budgets at most, with their errors, the best first; and whether the linear part
+    /// goes on outside of the range.
+    fn ranked(&self, way: Way, part: f64) -> (Vec<(f64, usize)>, bool) {
+        let usable = |k: &usize| match way {
+            Way::Linear => self.trials[*k].setting.is_plain(),
+            _ => self.trials[*k].setting.inputs.is_none(),
+        };
+        let ranked = |extend: bool| {
+            let usable = (0..self.trials.len()).filter(usable);
+            let fitting = usable.filter(|&k| (self.room)(&self.alone(k, extend)) <= part);
+            let mut ranked: Vec<(f64, usize)> =
+                fitting.map(|k| (self.trials[k].error(extend, self.blocks), k)).collect();
+            ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
+            ranked
+        };
+        let (clamped, extended) = (ranked(false), ranked(true));
+        let extend = goes_on(&clamped, &extended);
+        (if extend { extended } else { clamped }, extend)
+    }
+
+    /// The simplest setting within one standard error of the best, and not worse by more than two per cent.
+    fn simplest(&self, ranked: &[(f64, usize)], extend: bool) -> Option<usize> {
+        let by_block = |&(_, k): &(f64, usize)| self.trials[k].by_block(extend, self.blocks);
+        let by_block: Vec<Vec<f64>> = ranked.iter().map(by_block).collect();
+        let cost = |k: usize| self.trials[k].setting.cost();
+        let scores: Vec<_> =
+            ranked.iter().zip(&by_block).map(|(&(error, k), blocks)| (error, &blocks[..], cost(k))).collect();
+        ranked.get(solve::simplest(&scores).unwrap_or(0)).map(|(_, k)| *k)
+    }
 }
 
 /// The heads that may take part, where each setting takes a part of the budgets at most.
@@ -162,22 +169,16 @@ struct Pool<'a> {
 }
 
 impl<'a> Pool<'a> {
-    fn new(
-        ground: &'a Ground<'a>,
-        trials: &[Trial],
-        blocks: &[usize],
-        room: &dyn Fn(&Blend) -> f64,
-        part: f64,
-    ) -> Option<Self> {
-        let (ranked, extend) = ranked(ground, trials, blocks, Way::Best, room, part);
+    fn new(case: &Case<'a>, part: f64) -> Option<Self> {
+        let Case { ground, trials, blocks, .. } = *case;
+        let (ranked, extend) = case.ranked(Way::Best, part);
         let &(error, first) = ranked.first()?;
-        let best = (error, alone(ground, trials, blocks, first, extend));
+        let best = (error, case.alone(first, extend));
         let mut pool: Vec<usize> = ranked.iter().take(CANDIDATES).map(|&(_, k)| k).collect();
         let settings = pool.len();
         pool.extend((0..trials.len()).filter(|&k| trials[k].setting.inputs.is_some()));
-        let ridges: Vec<Vec<usize>> =
-            pool.iter().map(|&k| trials[k].best_ridges(ground, extend, blocks)).collect();
-        let judge = Judge::new(ground, trials, &pool, &ridges, extend, blocks);
+        let ridges: Vec<Vec<usize>> = pool.iter().map(|&k| trials[k].best_ridges(extend, blocks)).collect();
+        let judge = Judge::new(case, &pool, &ridges, extend);
         Some(Self { ground, extend, best, trials: pool, settings, ridges, judge })
     }
 
@@ -243,11 +244,8 @@ impl<'a> Pool<'a> {
             let made = Blend { extend, members };
             let whole = room(&made);
             if whole <= 1.0 {
-                return Some((
-                    judge.nested(&kept, &ways).0,
-                    made,
-                    kept.len() == count && fewer != Fewer::Add,
-                ));
+                let complete = kept.len() == count && fewer != Fewer::Add;
+                return Some((judge.nested(&kept, &ways).0, made, complete));
             }
             if kept.len() <= 1 {
                 return Some((best.0, best.1.clone(), false));
@@ -283,26 +281,4 @@ fn goes_on(clamped: &[(f64, usize)], extended: &[(f64, usize)]) -> bool {
     let mut ratios: Vec<f64> = both.iter().take(SETTINGS).map(|(with, without)| with / without).collect();
     ratios.sort_by(f64::total_cmp);
     ratios.get(ratios.len() / 2).is_some_and(|median| *median <= WORSE)
-}
-
-/// The error of a trial on each of some blocks, with the ridges that are best on all of them.
-fn by_block(ground: &Ground<'_>, trials: &[Trial], k: usize, extend: bool, blocks: &[usize]) -> Vec<f64> {
-    let ridges = trials[k].best_ridges(ground, extend, blocks);
-    blocks.iter().map(|&block| trials[k].error_with(ground, extend, &[block], &ridges)).collect()
-}
-
-/// The simplest setting within one standard error of the best, and not worse by more than two per cent.
-fn simplest(
-    ground: &Ground<'_>,
-    trials: &[Trial],
-    ranked: &[(f64, usize)],
-    extend: bool,
-    blocks: &[usize],
-) -> Option<usize> {
-    let by_block: Vec<Vec<f64>> =
-        ranked.iter().map(|&(_, k)| by_block(ground, trials, k, extend, blocks)).collect();
-    let cost = |k: usize| trials[k].setting.cost();
-    let scores: Vec<_> =
-        ranked.iter().zip(&by_block).map(|(&(error, k), blocks)| (error, &blocks[..], cost(k))).collect();
-    ranked.get(solve::simplest(&scores).unwrap_or(0)).map(|(_, k)| *k)
 }

@@ -111,15 +111,15 @@ fn rows(maps: Option<usize>) -> usize {
 }
 
 /// Bytes of the file and multiply-accumulates per sample, at most.
-pub(super) fn size(blend: &Blend, trials: &[Trial], data: &Dataset) -> (usize, usize) {
+pub(super) fn size(blend: &Blend, trials: &[Trial<'_>], data: &Dataset) -> (usize, usize) {
     let members = blend.members.iter().map(|member| (&trials[member.trial].setting, member));
     size_of(members, blend.extend, data)
 }
 
 /// The same of one setting by itself.
-pub(super) fn size_alone(setting: &Setting, data: &Dataset) -> (usize, usize) {
-    let alone = Blend::alone(0, vec![0; data.outputs.len()], true);
-    size_of(alone.members.iter().map(|member| (setting, member)), true, data)
+pub(super) fn size_alone(setting: &Setting, extend: bool, data: &Dataset) -> (usize, usize) {
+    let alone = Blend::alone(0, vec![0; data.outputs.len()], extend);
+    size_of(alone.members.iter().map(|member| (setting, member)), extend, data)
 }
 
 fn size_of<'a>(
@@ -196,7 +196,7 @@ struct Placed {
 /// Fits the heads of a blend to all rows and makes a model of them.
 pub(super) fn deliver(
     ground: &Ground<'_>,
-    trials: &[Trial],
+    trials: &[Trial<'_>],
     blend: &Blend,
     (residual, note): (&[f64], String),
 ) -> Result<(Model, Vec<Delivered>, Vec<usize>), FitError> {

@@ -27,7 +27,7 @@ impl AutoParams {
             ("seed", self.seed.to_string()),
             ("without", format!("{other:?}")),
         ];
-        Ok(checkpoint::identity(data, Validation::Folds(self.ground(data)?.count), settings))
+        Ok(checkpoint::identity(data, Validation::Folds(self.ground(data)?.all.len()), settings))
     }
 
     /// The folder in which what was tried is kept, if there is one.
@@ -56,10 +56,10 @@ impl AutoParams {
     pub(crate) fn try_one(
         &self,
         data: &Dataset,
-        Wanted { setting, ridges }: &Wanted,
+        wanted: &Wanted,
         checkpoint: &Checkpoint<'_>,
         progress: &dyn Progress,
     ) -> Result<Option<String>, FitError> {
-        Ok(predictions(&self.ground(data)?, setting, ridges, Some(checkpoint), progress)?.err())
+        Ok(predictions(&self.ground(data)?, wanted, Some(checkpoint), progress)?.err())
     }
 }

@@ -20,9 +20,9 @@ pub(super) struct Ground<'a> {
     pub(super) data: &'a Dataset,
     pub(super) scaling: Scaling,
     pub(super) rows: Vec<usize>,
-    /// The block of each row, from 0, and how many there are.
+    /// The block of each row, from 0, and the numbers of all blocks.
     pub(super) blocks: Vec<usize>,
-    pub(super) count: usize,
+    pub(super) all: Vec<usize>,
     /// Rows of each block.
     pub(super) sizes: Vec<usize>,
     /// Outputs of the rows in standardised units.
@@ -83,14 +83,14 @@ impl<'a> Ground<'a> {
         let spread = y.column_iter().map(|y| mean_and_std(y.iter().copied()).1);
         let spread = spread.map(|spread| if spread > 0.0 { spread } else { 1.0 }).collect();
         let count = blocks.iter().max().map_or(0, |last| last + 1);
-        let mut sizes = vec![0; count];
+        let (all, mut sizes) = ((0..count).collect(), vec![0; count]);
         blocks.iter().for_each(|&block| sizes[block] += 1);
         Ok(Self {
             data,
             scaling,
             rows,
             blocks,
-            count,
+            all,
             sizes,
             y,
             spread,

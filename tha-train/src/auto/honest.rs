@@ -1,6 +1,6 @@
 //! What to expect on other data: errors on blocks that took no part in the choice that they judge.
 
-use super::blend::{Blend, Way, blend, mean_and_error};
+use super::blend::{Blend, Case, Way, mean_and_error};
 use super::ground::Ground;
 use super::trial::Trial;
 use crate::metrics::Metrics;
@@ -27,27 +27,22 @@ pub struct Honest {
 
 impl Honest {
     /// For every block, what would be chosen without it, judged on it.
-    pub(super) fn new(
-        ground: &Ground<'_>,
-        trials: &[Trial],
-        way: Way,
-        room: &dyn Fn(&Blend) -> f64,
-    ) -> Option<Self> {
-        Self::judge(ground, trials, |block| {
-            let others: Vec<usize> = (0..ground.count).filter(|&k| k != block).collect();
-            blend(ground, trials, &others, way, room)
+    pub(super) fn new(case: &Case<'_>, way: Way) -> Option<Self> {
+        Self::judge(case.ground, case.trials, |block| {
+            let others: Vec<usize> = case.blocks.iter().copied().filter(|&k| k != block).collect();
+            Case { blocks: &others, ..*case }.blend(way)
         })
     }
 
     /// What is given for every block, judged on it.
     pub(super) fn judge(
         ground: &Ground<'_>,
-        trials: &[Trial],
+        trials: &[Trial<'_>],
         given: impl Fn(usize) -> Option<Blend>,
     ) -> Option<Self> {
         let (n, l) = ground.y.shape();
         let mut prediction: DMatrix<f64> = DMatrix::zeros(n, l);
-        for block in 0..ground.count {
+        for &block in &ground.all {
             let Blend { extend, members } = given(block)?;
             for t in (0..n).filter(|&t| ground.blocks[t] == block) {
                 for (member, j) in members.iter().flat_map(|member| (0..l).map(move |j| (member, j))) {
@@ -66,9 +61,7 @@ impl Honest {
             };
             moving.iter().map(of_output).sum::<f64>() / moving.len().max(1) as f64
         };
-        let blocks: Vec<f64> = (0..ground.count)
-            .map(|k| error(&(0..n).filter(|&t| ground.blocks[t] == k).collect::<Vec<_>>()))
-            .collect();
+        let blocks: Vec<f64> = ground.all.iter().map(|&k| error(&ground.of_block(k, true))).collect();
         let total = error(&(0..n).collect::<Vec<_>>());
         let without = |count: usize, of: &dyn Fn(usize) -> usize| {
             let without = |k: usize| error(&(0..n).filter(|&t| of(t) != k).collect::<Vec<_>>());
@@ -76,7 +69,7 @@ impl Honest {
         };
         // Two or three blocks are level by chance now and then: parts of the recording say what that may hide.
         let by_part = without(PARTS, &|t| t * PARTS / n);
-        let standard_error = without(ground.count, &|t| ground.blocks[t]).max(by_part);
+        let standard_error = without(ground.all.len(), &|t| ground.blocks[t]).max(by_part);
         ground.scaling.restore(&mut prediction);
         let measured = ground.data.outputs_at(&ground.rows);
         let metrics = Metrics::new(&ground.data.outputs, &measured, &prediction);

@@ -1,7 +1,7 @@
 //! Ways to weigh the heads of a pool, and what they give for blocks that the weights do not come from.
 
+use super::blend::Case;
 use super::ground::Ground;
-use super::trial::Trial;
 use crate::ensemble::weights::{Products, average};
 use nalgebra::{DMatrix, DVector};
 
@@ -46,14 +46,8 @@ pub(super) struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    pub(super) fn new(
-        ground: &'a Ground<'a>,
-        trials: &[Trial],
-        pool: &[usize],
-        ridges: &[Vec<usize>],
-        extend: bool,
-        blocks: &[usize],
-    ) -> Self {
+    pub(super) fn new(case: &Case<'a>, pool: &[usize], ridges: &[Vec<usize>], extend: bool) -> Self {
+        let Case { ground, trials, blocks, .. } = *case;
         let outputs = ground.y.ncols();
         let of_block = |block: usize| (0..ground.rows.len()).filter(move |&t| ground.blocks[t] == block);
         let mut parts: Vec<Vec<usize>> = blocks.iter().map(|&block| of_block(block).collect()).collect();

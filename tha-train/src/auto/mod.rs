@@ -50,7 +50,7 @@ use crate::model::Model;
 use crate::progress::{Event, Progress, Silent};
 use crate::quantize::{Quantized, quantize};
 use crate::stage::Basis;
-use blend::{Blend, Way, blend, mean_and_error};
+use blend::{Blend, Case, Way, mean_and_error};
 use ground::Ground;
 #[doc(hidden)]
 pub use ground::Part;
@@ -122,10 +122,11 @@ impl AutoParams {
         };
         let Decision { chosen, nested, linear, nothing_better } = decision;
         let train = model.evaluate_at(data, &rows);
-        let tried = (0..trials.len()).map(|k| Tried::new(&ground, &trials, k, chosen.extend)).collect();
+        let tried = trials.iter().map(|trial| Tried::new(&ground, trial, chosen.extend)).collect();
         let within = |bytes: usize, share: f64| {
             let room = |made: &Blend| share * deliver::size(made, &trials, data).0 as f64 / bytes as f64;
-            Honest::new(&ground, &trials, self.way(), &room).map(|honest| honest.error)
+            let case = Case { ground: &ground, trials: &trials, blocks: &ground.all, room: &room };
+            Honest::new(&case, self.way()).map(|honest| honest.error)
         };
         let budgets = BUDGETS.map(|bytes| (bytes, within(bytes, self.share())));
         let asked_for = self.budget_flash != Self::BUDGET_FLASH && self.integers.is_none();
@@ -151,7 +152,7 @@ impl AutoParams {
     fn delivered(
         &self,
         ground: &Ground<'_>,
-        trials: &[Trial],
+        trials: &[Trial<'_>],
         Decision { chosen, nested, .. }: &Decision,
     ) -> Result<(Model, Vec<Delivered>, Vec<usize>), FitError> {
         let residual: Vec<f64> = nested.metrics.outputs.iter().map(|output| output.rmse).collect();
@@ -216,16 +217,15 @@ impl AutoParams {
     }
 
     /// What is delivered of what was tried; nothing where the budgets are too small for it.
-    fn decide(&self, ground: &Ground<'_>, trials: &[Trial]) -> Option<Decision> {
+    fn decide(&self, ground: &Ground<'_>, trials: &[Trial<'_>]) -> Option<Decision> {
         let room = |made: &Blend| self.part(deliver::size(made, trials, ground.data));
-        let honest = |way: Way| Honest::new(ground, trials, way, &room);
-        let all: Vec<usize> = (0..ground.count).collect();
-        let linear = honest(Way::Linear);
-        let mut nested = honest(self.way())?;
-        let mut chosen = blend(ground, trials, &all, self.way(), &room)?;
+        let case = Case { ground, trials, blocks: &ground.all, room: &room };
+        let linear = Honest::new(&case, Way::Linear);
+        let mut nested = Honest::new(&case, self.way())?;
+        let mut chosen = case.blend(self.way())?;
         let mut nothing_better = false;
         if let Some(linear) = linear.as_ref().filter(|linear| nested.error > BETTER * linear.error)
-            && let Some(made) = blend(ground, trials, &all, Way::Linear, &room)
+            && let Some(made) = case.blend(Way::Linear)
         {
             (chosen, nested, nothing_better) = (made, linear.clone(), true);
         }
@@ -280,23 +280,15 @@ impl AutoParams {
         let (trials, complete, failures) = (search.trials, search.complete, search.failures);
         let bytes = fit.model.to_bytes().map_or(usize::MAX, |bytes| bytes.len());
         let budgets = BUDGETS.map(|budget| (budget, (bytes <= budget).then_some(found.error)));
-        let tried = (0..trials.len()).map(|k| Tried::new(ground, &trials, k, true)).collect();
-        let linear = Honest::new(ground, &trials, Way::Linear, &|_| 0.0);
+        let tried = trials.iter().map(|trial| Tried::new(ground, trial, true)).collect();
+        let case = Case { ground, trials: &trials, blocks: &ground.all, room: &|_| 0.0 };
+        let linear = Honest::new(&case, Way::Linear);
         let standard_error = mean_and_error(&found.blocks).1;
         let (error, blocks) = (found.error, found.blocks.clone());
         let head = &fit.heads[0];
-        let setting = Setting {
-            gamma: head.gamma,
-            decay: head.decay,
-            separate: false,
-            ..Setting::polynomial(
-                Basis::Lags(found.memory),
-                None,
-                head.gamma,
-                found.degree,
-                FitParams::MAX_RANK,
-            )
-        };
+        let (basis, rank) = (Basis::Lags(found.memory), FitParams::MAX_RANK);
+        let setting = Setting::polynomial(basis, None, head.gamma, found.degree, rank);
+        let setting = Setting { decay: head.decay, separate: false, ..setting };
         let heads = vec![Delivered {
             setting,
             outputs: 0..data.outputs.len(),
@@ -327,19 +319,16 @@ impl AutoParams {
 
     /// The model in integers, where they are asked for.
     fn quantized(&self, model: &Model, data: &Dataset) -> Result<Option<Quantized>, FitError> {
-        let made = self.integers.as_ref().map(|params| quantize(model, data, params)).transpose();
-        made.map_err(|error| FitError::Model(error.to_string()))
+        Ok(self.integers.as_ref().map(|params| quantize(model, data, params)).transpose()?)
     }
 
-    fn too_small(&self, trials: &[Trial], data: &Dataset) -> FitError {
+    fn too_small(&self, trials: &[Trial<'_>], data: &Dataset) -> FitError {
         let least = |macs: bool| {
-            let of = |k: usize| {
-                let outputs = data.outputs.len();
-                let alone = Blend::alone(k, vec![0; outputs], true);
-                let (bytes, count) = deliver::size(&alone, trials, data);
+            let of = |trial: &Trial<'_>| {
+                let (bytes, count) = deliver::size_alone(&trial.setting, true, data);
                 if macs { count } else { (self.share() * bytes as f64) as usize }
             };
-            (0..trials.len()).map(of).min().unwrap_or(0)
+            trials.iter().map(of).min().unwrap_or(0)
         };
         let (option, found, least) = match self.budget_macs {
             Some(most) if least(true) > most => ("budget_macs", most, least(true)),

@@ -1,6 +1,6 @@
 //! What is odd about a recording: said before the search, so that nobody wonders afterwards.
 
-use crate::data::{Dataset, listed};
+use crate::data::{Dataset, Record, listed};
 
 /// Distances from the median, in units of what half of the values keep within, that are outliers.
 const FAR: f64 = 30.0;
@@ -12,19 +12,10 @@ const NAMED: usize = 5;
 /// One line for each finding.
 pub(super) fn odd(data: &Dataset, history: usize) -> Vec<String> {
     let mut found = Vec::new();
-    let short: Vec<&str> = data
-        .records
-        .iter()
-        .filter(|record| record.rows.len() <= history)
-        .map(|record| record.id.as_str())
-        .collect();
+    let short = data.records.iter().map(|record| record.rows.len()).filter(|length| *length <= history);
+    let short: Vec<usize> = short.collect();
     if !short.is_empty() {
-        let rows: usize = data
-            .records
-            .iter()
-            .filter(|record| record.rows.len() <= history)
-            .map(|record| record.rows.len())
-            .sum();
+        let rows: usize = short.iter().sum();
         found.push(format!(
             "{}: {} of {} records ({rows} samples) are no longer than the {history} samples of history that settings are compared with, \
              and are left out",
@@ -48,8 +39,7 @@ pub(super) fn odd(data: &Dataset, history: usize) -> Vec<String> {
     }
     for (name, column) in data.inputs.iter().zip(&data.u) {
         let still = |values: &[f64]| values.iter().all(|value| *value == values[0]);
-        let stuck =
-            |record: &&crate::data::Record| record.rows.len() >= STUCK && still(&column[record.rows.clone()]);
+        let stuck = |record: &&Record| record.rows.len() >= STUCK && still(&column[record.rows.clone()]);
         let records: Vec<String> =
             data.records.iter().filter(stuck).map(|record| record.id.clone()).collect();
         if !records.is_empty() && records.len() < data.records.len() {
@@ -82,7 +72,6 @@ fn outliers(column: &[f64]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::Record;
     use crate::network::Normal;
 
     #[test]

@@ -1,6 +1,6 @@
 //! What an automatic fit found, and how it came by it.
 
-use super::blend::{Blend, mean_and_error};
+use super::blend::mean_and_error;
 use super::ground::Ground;
 use super::trial::Trial;
 use super::{Delivered, Honest, Setting, deliver};
@@ -82,16 +82,14 @@ pub struct Tried {
 }
 
 impl Tried {
-    pub(super) fn new(ground: &Ground<'_>, trials: &[Trial], k: usize, extend: bool) -> Self {
-        let trial = &trials[k];
-        let all: Vec<usize> = (0..ground.count).collect();
-        let ridges = trial.best_ridges(ground, extend, &all);
-        let error = trial.error_with(ground, extend, &all, &ridges);
-        let blocks: Vec<f64> = all.iter().map(|&k| trial.error_with(ground, extend, &[k], &ridges)).collect();
+    pub(super) fn new(ground: &Ground<'_>, trial: &Trial<'_>, extend: bool) -> Self {
+        let all = &ground.all;
+        let ridges = trial.best_ridges(extend, all);
+        let error = trial.error_with(extend, all, &ridges);
+        let blocks = trial.by_block(extend, all);
         let standard_error = mean_and_error(&blocks).1;
         let setting = trial.setting.clone();
-        let alone = Blend::alone(k, ridges.clone(), extend);
-        let (flash_bytes, macs_per_sample) = deliver::size(&alone, trials, ground.data);
+        let (flash_bytes, macs_per_sample) = deliver::size_alone(&setting, extend, ground.data);
         let ridges = ridges.iter().map(|&ridge| trial.ridges[ridge]).collect();
         Self { setting, ridges, error, blocks, standard_error, flash_bytes, macs_per_sample }
     }

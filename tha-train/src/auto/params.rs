@@ -40,7 +40,7 @@ pub struct AutoParams {
     pub(super) coverage: f64,
     pub(super) checkpoint: Option<PathBuf>,
     pub(super) seed: u64,
-    pub(super) portable: bool,
+    pub(crate) portable: bool,
     pub(super) without: Option<Part>,
 }
 
@@ -106,11 +106,6 @@ impl AutoParams {
         self.minutes.is_none() && self.trials.is_some()
     }
 
-    /// Whether the model has the same bytes on every processor.
-    pub(crate) fn is_portable(&self) -> bool {
-        self.portable
-    }
-
     /// Leaves a part out, to see what it is worth.
     #[doc(hidden)]
     pub fn without(self, part: Option<Part>) -> Self {
@@ -129,18 +124,15 @@ impl AutoParams {
             return refuse("trials", "0".into(), "at least 1");
         }
         check_coverage(self.coverage)?;
-        if data.len() < 20 {
-            let finding =
-                format!("{} samples are too few to compare settings on; 20 are the least", data.len());
-            return Err(DataError::new(&data.origin, finding).into());
-        }
-        if data.inputs.len() >= rounds::LINEAR {
-            let finding = format!(
-                "{} inputs are too many for a search; choose fewer `inputs`, or fit an ensemble with `heads`",
-                data.inputs.len()
-            );
-            return Err(DataError::new(&data.origin, finding).into());
-        }
-        Ok(())
+        let finding = match (data.len(), data.inputs.len()) {
+            (samples @ ..20, _) => {
+                format!("{samples} samples are too few to compare settings on; 20 are the least")
+            }
+            (_, inputs @ rounds::LINEAR..) => format!(
+                "{inputs} inputs are too many for a search; choose fewer `inputs`, or fit an ensemble with `heads`"
+            ),
+            _ => return Ok(()),
+        };
+        Err(DataError::new(&data.origin, finding).into())
     }
 }

@@ -4,7 +4,7 @@
 //! The next setting never depends on time or threads, so a search that was cut short is the beginning of the longer one.
 
 use super::bases::{fades, longest};
-use super::blend::{Member, Way, blend};
+use super::blend::{Blend, Case, Member, Way};
 use super::deliver::size_alone;
 use super::ground::{Part, SHORT};
 use super::polynomial;
@@ -288,13 +288,16 @@ impl Search<'_> {
         let find = |setting: &Setting| self.trials.iter().find(|trial| trial.setting == *setting);
         let (Some(one), Some(other)) = (find(one), find(other)) else { return false };
         let gain = |block: usize| self.error_on(other, &[block]) - self.error_on(one, &[block]);
-        let (gain, deviation) = mean_and_error(&(0..self.ground.count).map(gain).collect::<Vec<f64>>());
+        let (gain, deviation) =
+            mean_and_error(&self.ground.all.iter().copied().map(gain).collect::<Vec<f64>>());
         gain > deviation && self.error(one) < HELPS * self.error(other)
     }
 
     /// The heads that would be delivered if there were room for all, the heaviest first.
     fn wanted(&self) -> Vec<Setting> {
-        let made = blend(self.ground, &self.trials, &self.all(), Way::Best, &|_| 0.0);
+        let (ground, room) = (self.ground, &|_: &Blend| 0.0);
+        let case = Case { ground, trials: &self.trials, blocks: &ground.all, room };
+        let made = case.blend(Way::Best);
         let mut members = made.map_or(Vec::new(), |made| made.members);
         let weight = |member: &Member| member.weights.iter().sum::<f64>();
         members.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
@@ -303,7 +306,7 @@ impl Search<'_> {
 
     /// The part of the budgets that a setting takes by itself.
     fn part(&self, setting: &Setting) -> f64 {
-        let (bytes, operations) = size_alone(setting, self.ground.data);
+        let (bytes, operations) = size_alone(setting, true, self.ground.data);
         let (flash, macs) = self.effort.budgets;
         (bytes as f64 / flash as f64).max(operations as f64 / macs as f64)
     }

@@ -22,17 +22,14 @@ const TRIED: &str = "tried";
 /// What a setting predicts for rows that it has not seen, found in the checkpoint or else computed.
 pub(super) fn predictions(
     ground: &Ground<'_>,
-    setting: &Setting,
-    ridges: &[f64],
+    wanted: &Wanted,
     checkpoint: Option<&Checkpoint<'_>>,
     progress: &dyn Progress,
 ) -> Result<Tested, FitError> {
-    checkpoint::keep(checkpoint, TRIED, &(setting, ridges), || {
-        match Predictions::new(ground, setting, ridges, progress) {
-            Ok(predictions) => Ok(Ok(predictions)),
-            Err(error @ (FitError::Stage(_) | FitError::Solve(_))) => Ok(Err(error.to_string())),
-            Err(error) => Err(error),
-        }
+    checkpoint::keep(checkpoint, TRIED, wanted, || match Predictions::new(ground, wanted, progress) {
+        Ok(predictions) => Ok(Ok(predictions)),
+        Err(error @ (FitError::Stage(_) | FitError::Solve(_))) => Ok(Err(error.to_string())),
+        Err(error) => Err(error),
     })
 }
 
@@ -55,7 +52,7 @@ pub(super) struct Effort<'a> {
 /// A search under way.
 pub(super) struct Search<'a> {
     pub(super) ground: &'a Ground<'a>,
-    pub(super) trials: Vec<Trial>,
+    pub(super) trials: Vec<Trial<'a>>,
     pub(super) effort: Effort<'a>,
     checkpoint: Option<&'a Checkpoint<'a>>,
     /// Settings that the checkpoint does not have are listed for others to try. The first is tried here, because the ridges of all
@@ -155,18 +152,19 @@ impl<'a> Search<'a> {
             return Ok(());
         }
         let start = Instant::now();
-        if self.lists && !self.trials.is_empty() && !self.is_kept(&setting, ridges)? {
-            self.listed.push(Wanted { setting, ridges: ridges.to_vec() });
+        let wanted = Wanted { setting, ridges: ridges.to_vec() };
+        if self.lists && !self.trials.is_empty() && !self.is_kept(&wanted)? {
+            self.listed.push(wanted);
             return Ok(());
         }
-        match predictions(self.ground, &setting, ridges, self.checkpoint, self.progress)? {
+        match predictions(self.ground, &wanted, self.checkpoint, self.progress)? {
             Ok(predictions) => {
-                let trial = Trial::new(self.ground, setting.clone(), ridges, predictions);
-                let error = self.error(&trial);
+                let trial = Trial::new(self.ground, wanted, predictions);
+                let (done, error) = (self.trials.len() + 1, self.error(&trial));
+                self.progress.report(&Event::Tried { done, setting: &trial.setting, error });
                 self.trials.push(trial);
-                self.progress.report(&Event::Tried { done: self.trials.len(), setting: &setting, error });
             }
-            Err(reason) => self.failures.push((setting, reason)),
+            Err(reason) => self.failures.push((wanted.setting, reason)),
         }
         self.reached = self.asked;
         let pace = start.elapsed().as_secs_f64() / work;
@@ -231,9 +229,9 @@ impl<'a> Search<'a> {
         self.effort.end.is_some() && last.is_some_and(|first| first + SKIPPED == number)
     }
 
-    fn is_kept(&self, setting: &Setting, ridges: &[f64]) -> Result<bool, FitError> {
+    fn is_kept(&self, wanted: &Wanted) -> Result<bool, FitError> {
         let Some(checkpoint) = self.checkpoint else { return Ok(false) };
-        Ok(checkpoint.get::<Tested>(&checkpoint.place(TRIED, &(setting, ridges))?)?.is_some())
+        Ok(checkpoint.get::<Tested>(&checkpoint.place(TRIED, wanted)?)?.is_some())
     }
 
     /// Whether a setting has come up before, with whatever ridges and success.
@@ -251,9 +249,9 @@ impl<'a> Search<'a> {
     }
 
     /// Whether the weakest ridge is clearly the best for an output, as it is for a system with little noise.
-    pub(super) fn wants_weaker(&self, trial: &Trial) -> bool {
-        let extend = trial.extends(self.ground, &self.all());
-        let root = |ridge: usize, output: usize| trial.root(self.ground, ridge, extend, &self.all(), output);
+    pub(super) fn wants_weaker(&self, trial: &Trial<'_>) -> bool {
+        let extend = trial.extends(&self.ground.all);
+        let root = |ridge: usize, output: usize| trial.root(ridge, extend, &self.ground.all, output);
         let last = trial.ridges.len() - 1;
         (0..self.outputs()).any(|output| root(last, output) < WEAKER * root(last - 1, output))
     }
@@ -270,18 +268,13 @@ impl<'a> Search<'a> {
         setting.work(self.inputs(), self.outputs())
     }
 
-    /// All blocks.
-    pub(super) fn all(&self) -> Vec<usize> {
-        (0..self.ground.count).collect()
-    }
-
-    pub(super) fn error(&self, trial: &Trial) -> f64 {
-        self.error_on(trial, &self.all())
+    pub(super) fn error(&self, trial: &Trial<'_>) -> f64 {
+        self.error_on(trial, &self.ground.all)
     }
 
     /// The error on some blocks. Whether the linear part goes on beyond the range of the fitted rows is decided on all of them.
-    pub(super) fn error_on(&self, trial: &Trial, blocks: &[usize]) -> f64 {
-        trial.error(self.ground, trial.extends(self.ground, &self.all()), blocks)
+    pub(super) fn error_on(&self, trial: &Trial<'_>, blocks: &[usize]) -> f64 {
+        trial.error(trial.extends(&self.ground.all), blocks)
     }
 
     /// The least error of some settings and the one that has it.

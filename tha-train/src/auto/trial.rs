@@ -1,5 +1,6 @@
 //! A setting tried on blocks: for every block and ridge, what short fits to the other blocks predict there.
 
+use super::divided::Wanted;
 use super::ground::{Ground, Part};
 use super::setting::Setting;
 use super::{matter, surrogate};
@@ -30,13 +31,12 @@ impl Predictions {
     /// Fits the setting without each block.
     pub(super) fn new(
         ground: &Ground<'_>,
-        setting: &Setting,
-        ridges: &[f64],
+        wanted: &Wanted,
         progress: &dyn Progress,
     ) -> Result<Self, FitError> {
-        let blocks = (0..ground.count).into_par_iter();
-        let blocks: Vec<Held> =
-            blocks.map(|k| held(ground, setting, ridges, k, progress)).collect::<Result<_, _>>()?;
+        let ridges = &wanted.ridges;
+        let blocks = ground.all.par_iter().map(|&k| held(ground, wanted, k, progress));
+        let blocks: Vec<Held> = blocks.collect::<Result<_, _>>()?;
         let (n, l) = ground.y.shape();
         let mut all = Self { rows: n, held: vec![vec![0.0; n * l]; ridges.len()], beyond: vec![0.0; n * l] };
         for Held { rows, values, beyond } in blocks {
@@ -52,7 +52,8 @@ impl Predictions {
 }
 
 /// A setting and how good it is on blocks.
-pub(super) struct Trial {
+pub(super) struct Trial<'a> {
+    ground: &'a Ground<'a>,
     pub(super) setting: Setting,
     pub(super) ridges: Vec<f64>,
     predictions: Predictions,
@@ -67,19 +68,14 @@ struct Held {
     beyond: DMatrix<f64>,
 }
 
-impl Trial {
+impl<'a> Trial<'a> {
     /// Judges the predictions.
-    pub(super) fn new(
-        ground: &Ground<'_>,
-        setting: Setting,
-        ridges: &[f64],
-        predictions: Predictions,
-    ) -> Self {
-        let squares = [const { Vec::new() }; 2];
-        let mut trial = Self { setting, ridges: ridges.to_vec(), predictions, squares };
+    pub(super) fn new(ground: &'a Ground<'a>, wanted: Wanted, predictions: Predictions) -> Self {
+        let (Wanted { setting, ridges }, squares) = (wanted, [const { Vec::new() }; 2]);
+        let mut trial = Self { ground, setting, ridges, predictions, squares };
         trial.squares = [false, true].map(|extend| {
             let of_ridge = |ridge: usize| {
-                let mut sums = DMatrix::zeros(ground.count, ground.y.ncols());
+                let mut sums = DMatrix::zeros(ground.all.len(), ground.y.ncols());
                 for (t, &block) in ground.blocks.iter().enumerate() {
                     for j in 0..ground.y.ncols() {
                         sums[(block, j)] += (trial.value(ridge, extend, t, j) - ground.y[(t, j)]).powi(2);
@@ -87,7 +83,7 @@ impl Trial {
                 }
                 sums
             };
-            (0..ridges.len()).map(of_ridge).collect()
+            (0..trial.ridges.len()).map(of_ridge).collect()
         });
         trial
     }
@@ -100,16 +96,16 @@ impl Trial {
     }
 
     /// Whether the linear part goes on outside of the training range where that is better on some blocks.
-    pub(super) fn extends(&self, ground: &Ground<'_>, blocks: &[usize]) -> bool {
-        self.error(ground, true, blocks) <= self.error(ground, false, blocks)
+    pub(super) fn extends(&self, blocks: &[usize]) -> bool {
+        self.error(true, blocks) <= self.error(false, blocks)
     }
 
     /// For each output the ridge with the least error on some blocks; the same for all where they share a network.
-    pub(super) fn best_ridges(&self, ground: &Ground<'_>, extend: bool, blocks: &[usize]) -> Vec<usize> {
-        let outputs = 0..ground.y.ncols();
+    pub(super) fn best_ridges(&self, extend: bool, blocks: &[usize]) -> Vec<usize> {
+        let outputs = 0..self.ground.y.ncols();
         let least = |outputs: Range<usize>| {
             let error = |ridge: &usize| -> f64 {
-                outputs.clone().map(|j| self.root(ground, *ridge, extend, blocks, j)).sum()
+                outputs.clone().map(|j| self.root(*ridge, extend, blocks, j)).sum()
             };
             // Of equal ones the strongest.
             (0..self.ridges.len()).min_by(|a, b| error(a).total_cmp(&error(b))).unwrap_or(0)
@@ -122,45 +118,37 @@ impl Trial {
     }
 
     /// Root mean square error of an output on some blocks, relative to its spread.
-    pub(super) fn root(
-        &self,
-        ground: &Ground<'_>,
-        ridge: usize,
-        extend: bool,
-        blocks: &[usize],
-        output: usize,
-    ) -> f64 {
-        let count: usize = blocks.iter().map(|&block| ground.sizes[block]).sum();
+    pub(super) fn root(&self, ridge: usize, extend: bool, blocks: &[usize], output: usize) -> f64 {
+        let count: usize = blocks.iter().map(|&block| self.ground.sizes[block]).sum();
         let sum: f64 = blocks.iter().map(|&k| self.squares[usize::from(extend)][ridge][(k, output)]).sum();
-        (sum / count.max(1) as f64).sqrt() / ground.spread[output]
+        (sum / count.max(1) as f64).sqrt() / self.ground.spread[output]
     }
 
     /// The mean of that over the outputs, each with its best ridge.
-    pub(super) fn error(&self, ground: &Ground<'_>, extend: bool, blocks: &[usize]) -> f64 {
-        let ridges = self.best_ridges(ground, extend, blocks);
-        self.error_with(ground, extend, blocks, &ridges)
+    pub(super) fn error(&self, extend: bool, blocks: &[usize]) -> f64 {
+        self.error_with(extend, blocks, &self.best_ridges(extend, blocks))
     }
 
     /// The same with given ridges.
-    pub(super) fn error_with(
-        &self,
-        ground: &Ground<'_>,
-        extend: bool,
-        blocks: &[usize],
-        ridges: &[usize],
-    ) -> f64 {
-        let roots = ridges.iter().enumerate().map(|(j, &ridge)| self.root(ground, ridge, extend, blocks, j));
+    pub(super) fn error_with(&self, extend: bool, blocks: &[usize], ridges: &[usize]) -> f64 {
+        let roots = ridges.iter().enumerate().map(|(j, &ridge)| self.root(ridge, extend, blocks, j));
         roots.sum::<f64>() / ridges.len().max(1) as f64
+    }
+
+    /// The error on each of some blocks, with the ridges that are best on all of them.
+    pub(super) fn by_block(&self, extend: bool, blocks: &[usize]) -> Vec<f64> {
+        let ridges = self.best_ridges(extend, blocks);
+        blocks.iter().map(|&block| self.error_with(extend, &[block], &ridges)).collect()
     }
 }
 
 fn held(
     ground: &Ground<'_>,
-    setting: &Setting,
-    ridges: &[f64],
+    wanted: &Wanted,
     block: usize,
     progress: &dyn Progress,
 ) -> Result<Held, FitError> {
+    let Wanted { setting, ridges } = wanted;
     let rows = ground.of_block(block, true);
     let others = ground.compared(setting, ground.at(&ground.of_block(block, false)))?;
     let inputs = matter::inputs(ground, setting, &others.rows, ridges, progress)?;

@@ -100,7 +100,7 @@ impl AutoParams {
         }
         let trials = &search.trials;
         let best = self.decide(&ground, trials).ok_or_else(|| self.too_small(trials, data))?;
-        let tried: Vec<Tried> = (0..trials.len()).map(|k| Tried::new(&ground, trials, k, true)).collect();
+        let tried: Vec<Tried> = trials.iter().map(|trial| Tried::new(&ground, trial, true)).collect();
         let mut asked = vec![self.clone()];
         let smaller = BUDGETS.into_iter().filter(|&bytes| bytes < self.budget_flash);
         asked.extend(smaller.map(|bytes| self.clone().budget_flash(bytes)));
@@ -149,7 +149,7 @@ impl AutoParams {
 
     /// The polynomial that a plain fit delivers is the only candidate: an automatic fit would deliver nothing else.
     fn only(&self, made: AutoOutcome) -> Result<Tuning, FitError> {
-        let bytes = made.model.to_bytes().map_err(|error| FitError::Model(error.to_string()))?;
+        let bytes = made.model.to_bytes()?;
         let (flash_bytes, macs_per_sample) = (bytes.len(), made.model.macs());
         if self.part((flash_bytes, macs_per_sample)) > 1.0 {
             let (option, found, least) = match self.budget_macs {

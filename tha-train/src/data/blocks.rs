@@ -4,6 +4,7 @@
 //! the other part, never its outputs.
 
 use super::{DataError, Dataset, Record};
+use std::ops::Range;
 
 /// Blocks of rows on which a choice is made.
 pub const BLOCKS: usize = 5;
@@ -22,11 +23,10 @@ impl Split {
     pub fn by_end(data: &Dataset, rows: &[usize], fraction: f64) -> Result<Self, DataError> {
         let (mut train, mut validation) = (Vec::new(), Vec::new());
         for record in &data.records {
-            let first = rows.partition_point(|row| *row < record.rows.start);
-            let end = rows.partition_point(|row| *row < record.rows.end);
-            let boundary = end - ((end - first) as f64 * fraction).round() as usize;
-            train.extend(&rows[first..boundary]);
-            validation.extend(&rows[boundary..end]);
+            let rows = &rows[of_record(rows, record)];
+            let boundary = rows.len() - (rows.len() as f64 * fraction).round() as usize;
+            train.extend(&rows[..boundary]);
+            validation.extend(&rows[boundary..]);
         }
         Self { train, validation }.checked(data, "another `val_fraction`")
     }
@@ -51,12 +51,8 @@ impl Split {
 
     /// The same with another number of blocks at most.
     pub fn so_many_blocks(data: &Dataset, rows: &[usize], most: usize) -> Vec<usize> {
-        let of_record = |record: &Record| {
-            rows.partition_point(|row| *row < record.rows.start)
-                ..rows.partition_point(|row| *row < record.rows.end)
-        };
-        let mut records: Vec<_> =
-            data.records.iter().map(of_record).filter(|rows| !rows.is_empty()).collect();
+        let records = data.records.iter().map(|record| of_record(rows, record));
+        let mut records: Vec<_> = records.filter(|rows| !rows.is_empty()).collect();
         if records.len() < 2 {
             return (0..rows.len()).map(|t| t * most / rows.len()).collect();
         }
@@ -81,6 +77,11 @@ impl Split {
             format!("no sample is left for {empty}; use a longer recording, a smaller `memory` or {remedy}");
         Err(DataError::new(&data.origin, finding))
     }
+}
+
+/// The places of the rows of a record among rows in order.
+fn of_record(rows: &[usize], record: &Record) -> Range<usize> {
+    rows.partition_point(|row| *row < record.rows.start)..rows.partition_point(|row| *row < record.rows.end)
 }
 
 #[cfg(test)]

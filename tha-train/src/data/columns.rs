@@ -51,8 +51,8 @@ impl Columns {
         }
         let chosen = match self {
             Self::Patterns { inputs, outputs } => {
-                let inputs = matching(header, record, inputs, "input", "`inputs`")?;
-                let outputs = matching(header, record, outputs, "output", "`outputs`")?;
+                let inputs = matching(header, record, inputs, "input")?;
+                let outputs = matching(header, record, outputs, "output")?;
                 if let Some(&both) = inputs.iter().find(|column| outputs.contains(column)) {
                     return Err(format!(
                         "column '{}' is chosen as input and as output; narrow `inputs` or `outputs`",
@@ -77,13 +77,12 @@ fn matching(
     record: Option<usize>,
     patterns: &[String],
     kind: &str,
-    option: &str,
 ) -> Result<Vec<usize>, String> {
     let matches = |pattern: &String, i: usize| Some(i) != record && glob(pattern, &header[i]);
     for pattern in patterns {
         if !(0..header.len()).any(|i| matches(pattern, i)) {
             return Err(format!(
-                "no {kind} column: nothing matches '{pattern}' among {}; name the columns with {option}",
+                "no {kind} column: nothing matches '{pattern}' among {}; name the columns with `{kind}s`",
                 listed(header)
             ));
         }

@@ -89,12 +89,11 @@ fn names(header: &csv::ByteRecord) -> Result<Vec<String>, String> {
     }
     let name = |(i, field): (usize, &[u8])| {
         let name = std::str::from_utf8(field).map_err(|_| {
-            let shown: String = String::from_utf8_lossy(field).chars().take(24).collect();
             format!(
                 "the name of column {}, '{}', is not UTF-8 but perhaps Latin-1; save the file as 'CSV UTF-8', \
                  or rename the column",
                 i + 1,
-                shown.escape_debug()
+                shown(field)
             )
         })?;
         Ok(name.trim().to_owned())
@@ -116,10 +115,16 @@ fn names(header: &csv::ByteRecord) -> Result<Vec<String>, String> {
         }
         Some(name) => Err(format!(
             "a line break in the name '{}'; write it on one line, and close its quotes",
-            name.chars().take(24).collect::<String>().escape_debug()
+            shown(name.as_bytes())
         )),
         None => Ok(names),
     }
+}
+
+/// The beginning of a field, for a message.
+fn shown(field: &[u8]) -> String {
+    let start: String = String::from_utf8_lossy(field).chars().take(24).collect();
+    start.escape_debug().to_string()
 }
 
 /// ASCII text in two bytes per character, without a byte order mark.
@@ -165,8 +170,7 @@ fn number(field: &[u8]) -> Result<f64, String> {
         return Err("an empty field; fill the gap or start a new record after it".into());
     }
     let Some(value) = std::str::from_utf8(field).ok().and_then(|text| text.parse::<f64>().ok()) else {
-        let shown: String = String::from_utf8_lossy(field).chars().take(24).collect();
-        return Err(format!("'{}' is not a number; expected a decimal number", shown.escape_debug()));
+        return Err(format!("'{}' is not a number; expected a decimal number", shown(field)));
     };
     unusable(value).map_or(Ok(value), Err)
 }

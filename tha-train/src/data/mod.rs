@@ -24,6 +24,8 @@ use crc::{CRC_64_XZ, Crc, Table};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
+/// Checksums, sixteen bytes at a time: plans hold the data.
+pub(crate) static CRC: Crc<u64, Table<16>> = Crc::<u64, Table<16>>::new(&CRC_64_XZ);
 /// Bytes of a fingerprint that are taken together.
 const PIECE: usize = 1 << 13;
 
@@ -147,7 +149,6 @@ impl Dataset {
 
     /// A fingerprint of names, records and values; the same data gives the same number on every machine.
     pub fn fingerprint(&self) -> u64 {
-        static CRC: Crc<u64, Table<16>> = Crc::<u64, Table<16>>::new(&CRC_64_XZ);
         let mut digest = CRC.digest();
         let mut words = |words: &mut dyn Iterator<Item = u64>| {
             // A checksum is much faster over long pieces.

@@ -7,11 +7,11 @@ use super::heads::{Failure, Material, Run, sort_out};
 use super::joint::{Joint, LIMIT};
 use super::options::Plan;
 use super::select::{Cost, NEGLIGIBLE};
-use super::{Chosen, Ensemble, Extra, cost, file_bytes, hint, metrics, relevance};
+use super::{Chosen, Ensemble, Extra, cost, file_bytes, hint, relevance};
 use crate::checkpoint;
 use crate::data::Split;
-use crate::fit::FitError;
 use crate::fit::judged::ChosenHead;
+use crate::fit::{FitError, figures};
 use crate::progress::{Event, OnlyStop};
 use crate::solve::{self, Fit, Problem};
 use crate::stage::Staged;
@@ -39,13 +39,10 @@ struct Added<'a> {
 
 /// Additive heads.
 pub(super) fn choose(of: &Ensemble<'_>, material: &Material<'_>, plan: Plan) -> Result<Chosen, FitError> {
-    let Ensemble { options, ensemble, run, .. } = *of;
+    let Ensemble { options, ensemble, .. } = *of;
     let p = material.inputs();
     let mut added = match plan {
-        Plan::Fixed(subsets) => {
-            let next = |k: usize, _: &Staged<'_>, _: &DMatrix<f64>| subsets.get(k).cloned();
-            train(material, subsets.len(), next, run)?
-        }
+        Plan::Fixed(subsets) => train_on(material, &subsets)?,
         Plan::Adaptive(count) => {
             let mut taken: Vec<Vec<usize>> = Vec::new();
             let next = |_: usize, samples: &Staged<'_>, left: &DMatrix<f64>| {
@@ -54,7 +51,7 @@ pub(super) fn choose(of: &Ensemble<'_>, material: &Material<'_>, plan: Plan) -> 
                 taken.push(subset.clone());
                 Some(subset)
             };
-            train(material, count, next, run)?
+            train(material, count, next)?
         }
     };
     let costs: Vec<Cost> = added.heads.iter().map(|head| cost(&head.inputs, &head.fit.network)).collect();
@@ -80,13 +77,12 @@ pub(super) fn choose(of: &Ensemble<'_>, material: &Material<'_>, plan: Plan) -> 
     if kept.len() < costs.len() {
         // The others take over what the dropped heads did.
         let subsets: Vec<Vec<usize>> = kept.iter().map(|&k| added.heads[k].inputs.clone()).collect();
-        let next = |k: usize, _: &Staged<'_>, _: &DMatrix<f64>| subsets.get(k).cloned();
         let failures = std::mem::take(&mut added.failures);
-        added = train(material, subsets.len(), next, run)?;
+        added = train_on(material, &subsets)?;
         added.failures.splice(0..0, failures);
     }
-    let hint = hint::for_additive(material, added.residual, run);
-    let held_out = metrics(material, &added.held_out, joint(&added.heads).evaluate(&added.held_out));
+    let hint = hint::for_additive(material, added.residual);
+    let held_out = figures(material.data, &added.held_out, joint(&added.heads).evaluate(&added.held_out));
     let Added { heads, failures, joint_steps, .. } = added;
     Ok((heads, held_out, Extra { joint_steps, failures, before, hint }))
 }
@@ -97,13 +93,18 @@ struct Part<'a> {
     blocks: Vec<usize>,
 }
 
+/// Trains heads on given subsets.
+fn train_on<'a>(material: &Material<'a>, subsets: &[Vec<usize>]) -> Result<Added<'a>, FitError> {
+    train(material, subsets.len(), |k, _, _| subsets.get(k).cloned())
+}
+
 /// Trains the heads on one part of the data. `next` names the subset of head k, given the residual so far.
 fn train<'a>(
     material: &Material<'a>,
     count: usize,
     mut next: impl FnMut(usize, &Staged<'_>, &DMatrix<f64>) -> Option<Vec<usize>>,
-    run: Run<'_>,
 ) -> Result<Added<'a>, FitError> {
+    let run = material.run;
     let last = material.blocks.iter().copied().max().unwrap_or(0);
     let rows = |held: bool| -> Vec<usize> {
         let all = material.samples.rows.iter().zip(&material.blocks);
@@ -253,32 +254,26 @@ fn set(heads: &mut [ChosenHead], networks: &[crate::network::Network]) {
 mod tests {
     use super::*;
     use crate::FitParams;
-    use crate::data::tests::counting;
+    use crate::data::Dataset;
     use crate::network::Normal;
     use crate::progress::Silent;
 
     #[test]
     fn heads_say_what_the_others_leave() {
         let mut normal = Normal::new(5);
-        let mut data = counting(&[600]);
-        data.inputs = ["a", "b", "c"].map(String::from).to_vec();
         let common: Vec<f64> = (0..600).map(|_| normal.draw()).collect();
-        data.u = (0..3).map(|_| common.iter().map(|c| 0.7 * c + 0.7 * normal.draw()).collect()).collect();
-        let [a, b, c] = [0, 1, 2].map(|k| &data.u[k]);
+        let [a, b, c] =
+            [(); 3].map(|()| common.iter().map(|c| 0.7 * c + 0.7 * normal.draw()).collect::<Vec<_>>());
         let y = (0..600).map(|t| a[t] * b[t] + b[t] - c[t] * b[t] + 0.01 * normal.draw()).collect();
-        data.y = vec![y];
+        let data = Dataset::new("correlated", vec![a, b, c], vec![y]);
         let scored = data.scored_rows(1);
         let stage = FitParams::new().memory(1).check(&data).unwrap().stage(&data, &scored).unwrap();
-        let material = Material::new(&data, scored, stage);
         let options =
             solve::SolveParams { degree: 2, max_rank: 2, memory: 1, ..solve::SolveParams::default() };
         let run = Run { solve: &options, checkpoint: None, progress: &Silent };
+        let material = Material::new(&data, scored, stage, run);
         let subsets = [vec![0, 1], vec![1, 2]];
-        let train = |count: usize| {
-            let next = |k: usize, _: &Staged<'_>, _: &DMatrix<f64>| subsets.get(k).cloned();
-            train(&material, count, next, run).unwrap()
-        };
-        let (one, both) = (train(1), train(2));
+        let [one, both] = [1, 2].map(|count| train_on(&material, &subsets[..count]).unwrap());
         assert!(one.residual > 0.3 && both.residual < 0.02, "{} {}", one.residual, both.residual);
         assert_eq!(both.held_out.rows, (480..600).collect::<Vec<_>>(), "the last block");
         let fits = refit(&material.samples, &both.heads, both.joint_steps, "refit", run).unwrap();

@@ -23,15 +23,16 @@ pub(super) struct Material<'a> {
     pub blocks: Vec<usize>,
     /// A hash of the rows: with folds there are several choices in one run.
     pub scope: u64,
+    pub run: Run<'a>,
 }
 
 impl<'a> Material<'a> {
-    pub(super) fn new(data: &'a Dataset, rows: Vec<usize>, stage: Stage) -> Self {
+    pub(super) fn new(data: &'a Dataset, rows: Vec<usize>, stage: Stage, run: Run<'a>) -> Self {
         let blocks = Split::blocks(data, &rows);
         let mut hasher = DefaultHasher::new();
         rows.hash(&mut hasher);
         let samples = stage.rows(data, rows);
-        Self { data, samples, blocks, scope: hasher.finish() }
+        Self { data, samples, blocks, scope: hasher.finish(), run }
     }
 
     pub(super) fn inputs(&self) -> usize {
@@ -106,13 +107,8 @@ pub struct Failure {
 const DIVERGED: f64 = 100.0;
 
 /// Chooses the settings of head `k`.
-pub(super) fn train(
-    material: &Material<'_>,
-    k: usize,
-    subset: &[usize],
-    run: Run<'_>,
-) -> Result<Head, FitError> {
-    let start = Instant::now();
+pub(super) fn train(material: &Material<'_>, k: usize, subset: &[usize]) -> Result<Head, FitError> {
+    let (start, run) = (Instant::now(), material.run);
     let from = (checkpoint::numbered(run.checkpoint, subset), material.scope);
     let choice = checkpoint::keep(run.checkpoint, &format!("head-{k:05}"), &from, || {
         let problem = Problem { x: &material.samples.of_inputs(subset), y: &material.samples.y };
@@ -127,22 +123,27 @@ pub(super) fn train(
 pub(super) fn train_all(
     material: &Material<'_>,
     subsets: &[Vec<usize>],
-    run: Run<'_>,
 ) -> Result<(Vec<Head>, Vec<Failure>), FitError> {
-    let (start, done) = (Instant::now(), AtomicUsize::new(0));
-    let results: Vec<Result<Head, FitError>> = subsets
-        .par_iter()
-        .enumerate()
-        .map(|(k, subset)| {
-            let head = train(material, k, subset, run);
-            let count = done.fetch_add(1, Ordering::Relaxed) + 1;
-            if let Ok(head) = &head {
-                run.progress.report(&Event::head(k, count, subsets.len(), head.choice.error, start));
-            }
-            head
-        })
-        .collect();
+    let results = side_by_side(subsets.len(), |k| train(material, k, &subsets[k]), material.run.progress);
     sort_out(material, subsets, results.into_iter().map(|head| head?.sound()))
+}
+
+/// So many heads on all threads, each reported when it is done.
+pub(super) fn side_by_side(
+    count: usize,
+    head: impl Fn(usize) -> Result<Head, FitError> + Sync,
+    progress: &dyn Progress,
+) -> Vec<Result<Head, FitError>> {
+    let (start, done) = (Instant::now(), AtomicUsize::new(0));
+    let one = |k: usize| {
+        let head = head(k);
+        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        if let Ok(head) = &head {
+            progress.report(&Event::head(k, done, count, head.choice.error, start));
+        }
+        head
+    };
+    (0..count).into_par_iter().map(one).collect()
 }
 
 /// Sound heads, and the others with their reasons. Ctrl-C and a full disk end everything.

@@ -1,7 +1,7 @@
 //! What other choices would have given on the samples held out to choose on, where that is cheap to know.
 
 use super::Combine;
-use super::heads::{Material, Run};
+use super::heads::Material;
 use super::weights::{Products, average, stack};
 use crate::fit::held_out;
 use crate::network::Features;
@@ -21,42 +21,39 @@ pub(super) fn for_weights(
     all: &Products,
     folds: &[Products],
     combine: Combine,
-    run: Run<'_>,
 ) -> Option<String> {
     if all.truth.len() > CHEAP_HEADS {
         return None;
     }
-    let crossed = |solve: &dyn Fn(&Products) -> DVector<f64>| {
-        let loss = |fold: &Products| fold.loss(&solve(&all.minus(fold)));
-        (folds.iter().map(loss).sum::<f64>() / all.square.max(f64::MIN_POSITIVE)).sqrt()
+    let crossed = |weights: &dyn Fn(usize) -> DVector<f64>| {
+        let loss: f64 = (0..folds.len()).map(|k| folds[k].loss(&weights(k))).sum();
+        (loss / all.square.max(f64::MIN_POSITIVE)).sqrt()
     };
+    let averaged = |k: usize| average(&all.minus(&folds[k]));
     // The penalty is found among the other folds alone.
-    let stacked = || {
-        let loss = |k: usize| {
-            let others: Vec<Products> = folds[..k].iter().chain(&folds[k + 1..]).cloned().collect();
-            folds[k].loss(&stack(&all.minus(&folds[k]), &others))
-        };
-        ((0..folds.len()).map(loss).sum::<f64>() / all.square.max(f64::MIN_POSITIVE)).sqrt()
+    let stacked = |k: usize| {
+        let others: Vec<Products> = folds[..k].iter().chain(&folds[k + 1..]).cloned().collect();
+        stack(&all.minus(&folds[k]), &others)
     };
-    let mine = if combine == Combine::Stack { stacked() } else { crossed(&average) };
+    let mine = if combine == Combine::Stack { crossed(&stacked) } else { crossed(&averaged) };
     let mut better = Vec::new();
     // Where the held-out samples do not pay for more, stacking gives the average's weights.
     if (stack(all, folds) - average(all)).amax() >= 1e-3 {
         let (other, name) = match combine {
-            Combine::Stack => (crossed(&average), "`combine` average"),
-            _ => (stacked(), "`combine` stack"),
+            Combine::Stack => (crossed(&averaged), "`combine` average"),
+            _ => (crossed(&stacked), "`combine` stack"),
         };
         if other < 0.98 * mine {
             better.push(format!("{name} {other:.4}"));
         }
     }
-    better.extend(better_full_model(material, mine, run));
+    better.extend(better_full_model(material, mine));
     say(mine, &better)
 }
 
 /// For additive heads: the full model.
-pub(super) fn for_additive(material: &Material<'_>, mine: f64, run: Run<'_>) -> Option<String> {
-    say(mine, better_full_model(material, mine, run).as_slice())
+pub(super) fn for_additive(material: &Material<'_>, mine: f64) -> Option<String> {
+    say(mine, better_full_model(material, mine).as_slice())
 }
 
 fn say(mine: f64, better: &[String]) -> Option<String> {
@@ -69,14 +66,14 @@ fn say(mine: f64, better: &[String]) -> Option<String> {
 }
 
 /// The full model in words, where it leaves less.
-fn better_full_model(material: &Material<'_>, mine: f64, run: Run<'_>) -> Option<String> {
-    let full = full_model(material, run).filter(|full| *full < 0.98 * mine)?;
+fn better_full_model(material: &Material<'_>, mine: f64) -> Option<String> {
+    let full = full_model(material).filter(|full| *full < 0.98 * mine)?;
     Some(format!("the full model (without `heads`) {full:.4}"))
 }
 
 /// The residual of one head on all inputs on the held-out samples, if it is cheap.
-fn full_model(material: &Material<'_>, run: Run<'_>) -> Option<f64> {
-    let s = run.solve;
+fn full_model(material: &Material<'_>) -> Option<f64> {
+    let s = material.run.solve;
     let (q, r, d) = (material.samples.ncols(), s.max_rank, s.degree);
     let parameters = q * r * r * d.saturating_sub(2) + 2 * q * r;
     let work = (material.samples.nrows() as f64) * (parameters as f64).powi(2);
@@ -85,7 +82,8 @@ fn full_model(material: &Material<'_>, run: Run<'_>) -> Option<f64> {
     }
     let problem = Problem { x: &material.samples, y: &material.samples.y };
     let options = solve::SolveParams { restarts: s.restarts.min(2), ..s.clone() };
-    let choice = solve::choose(&problem, &material.blocks, &options, &OnlyStop(run.progress)).ok()?;
+    let choice =
+        solve::choose(&problem, &material.blocks, &options, &OnlyStop(material.run.progress)).ok()?;
     let error = held_out(&choice.networks, &material.blocks, problem.x) - problem.y;
     Some(error.norm() / problem.y.norm().max(f64::MIN_POSITIVE))
 }

@@ -4,7 +4,7 @@
 //! core. Fitting head after head to what the others leave converges slowly where inputs are correlated.
 
 use crate::linalg::{add_gram_lower, cholesky_in_place, cholesky_solve, view, view_mut};
-use crate::network::{BLOCK, Contraction, Core, Features, Network, unfold};
+use crate::network::{BLOCK, Contraction, Core, Features, Network};
 use crate::stage::Staged;
 use nalgebra::DMatrix;
 use rayon::prelude::*;
@@ -94,8 +94,8 @@ impl Joint {
         let mut column = 0;
         for (subset, network) in self.subsets.iter().zip(&self.networks) {
             let x = rows.of_inputs(subset).rows(start, n);
-            let unfolded: Vec<_> = network.cores.iter().map(unfold).collect();
-            let parts = Contraction::new(network, &unfolded, x.as_slice(), n);
+            let unfolded = network.unfolded();
+            let parts = Contraction::new(network, &unfolded, &x);
             residual.iter_mut().zip(parts.outputs()).for_each(|(r, f)| *r -= f);
             let Core { left, q, right, .. } = network.cores[k];
             for (a, i, b) in
@@ -122,16 +122,15 @@ impl Joint {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::tests::counting;
+    use crate::data::Dataset;
     use crate::network::Normal;
     use crate::stage::Scaling;
 
     /// Three inputs drawn at random, and the heads of two pairs of them.
-    fn heads() -> (crate::data::Dataset, Joint) {
+    fn heads() -> (Dataset, Joint) {
         let mut normal = Normal::new(1);
-        let mut data = counting(&[400]);
-        data.inputs = ["a", "b", "c"].map(String::from).to_vec();
-        data.u = (0..3).map(|_| (0..400).map(|_| normal.draw()).collect()).collect();
+        let u = (0..3).map(|_| (0..400).map(|_| normal.draw()).collect()).collect();
+        let data = Dataset::new("random", u, vec![(0..400).map(f64::from).collect()]);
         let subsets = vec![vec![0, 1], vec![1, 2]];
         let networks = subsets.iter().map(|_| Network::random(1, 5, &[2, 2], &mut normal)).collect();
         (data, Joint { subsets, networks })

@@ -37,7 +37,6 @@ use crate::metrics::Metrics;
 use crate::network::Network;
 use crate::progress::{Progress, Silent};
 use crate::solve::Fit;
-use crate::stage::Staged;
 use heads::{Head, Material, Run, fit_all};
 use nalgebra::DMatrix;
 use options::Plan;
@@ -108,9 +107,9 @@ pub(crate) fn apart(
         return Ok(Apart::None);
     }
     let rows = judged::first_rows(data, options)?;
-    let material = Material::new(data, rows.clone(), options.stage(data, &rows)?);
     let run = Run { solve: &options.solve, checkpoint: Some(checkpoint), progress: &Silent };
-    Ok(match ensemble.plan(&material, run)? {
+    let material = Material::new(data, rows.clone(), options.stage(data, &rows)?, run);
+    Ok(match ensemble.plan(&material)? {
         None => Apart::Count(data.outputs.len()),
         // Every fold has its own idea of what is relevant; and maps that no input has enough values for are refused.
         Some(Plan::Fixed(subsets))
@@ -172,8 +171,8 @@ impl Procedure for Ensemble<'_> {
     fn choose(&self, rows: Vec<usize>) -> Result<(Choice, Extra), FitError> {
         let Self { data, options, ensemble, run, .. } = *self;
         let stage = options.stage(data, &rows)?;
-        let material = Material::new(data, rows, stage);
-        let plan = ensemble.plan(&material, run)?;
+        let material = Material::new(data, rows, stage, run);
+        let plan = ensemble.plan(&material)?;
         let (heads, held_out, extra) = match (plan, ensemble.combine) {
             (plan, _) if self.only.is_some() => self.lone(&material, plan.as_ref())?,
             (None, _) => per_output::choose(self, &material)?,
@@ -235,7 +234,7 @@ impl Ensemble<'_> {
                 let Some(subset) = subsets.get(if alone { 0 } else { k }) else {
                     return Err(FitError::NoHead { reason: format!("there are {} subsets", subsets.len()) });
                 };
-                heads::train(material, k, subset, self.run)?.sound()?
+                heads::train(material, k, subset)?.sound()?
             }
             Some(Plan::Adaptive(_)) => {
                 return Err(FitError::NoHead { reason: "it depends on those before it".into() });
@@ -258,7 +257,7 @@ fn chosen(material: &Material<'_>, heads: &[Head], weights: &[f64]) -> (Vec<Chos
         let mut served = sum.columns_range_mut(head.outputs.clone());
         served += prediction * *weight;
     }
-    (settled(heads, weights), metrics(material, &material.samples, sum))
+    (settled(heads, weights), fit::figures(material.data, &material.samples, sum))
 }
 
 /// Weighted heads at the last of their networks.
@@ -277,12 +276,6 @@ fn settled(heads: &[Head], weights: &[f64]) -> Vec<ChosenHead> {
         outputs: head.outputs.clone(),
     });
     heads.collect()
-}
-
-/// Figures of standardised predictions for some samples.
-fn metrics(material: &Material<'_>, samples: &Staged<'_>, mut prediction: DMatrix<f64>) -> Metrics {
-    samples.stage().scaling().restore(&mut prediction);
-    Metrics::new(&material.data.outputs, &material.data.outputs_at(&samples.rows), &prediction)
 }
 
 /// The bytes and operations of a head in a model file.
@@ -312,6 +305,5 @@ fn file_bytes(
         joint: false,
     };
     let note = note(heads.len(), Combine::Additive, material.data.len(), 1e3);
-    let model = choice.model(material.data, options, &[], note);
-    model.to_bytes().map(|bytes| bytes.len()).map_err(|error| FitError::Model(error.to_string()))
+    Ok(choice.model(material.data, options, &[], note).to_bytes()?.len())
 }

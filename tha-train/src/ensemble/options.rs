@@ -1,6 +1,6 @@
 //! What an ensemble is to be, whether that is possible, and SelectSubsets of Algorithm 1 by the strategy asked for.
 
-use super::heads::{Material, Run};
+use super::heads::Material;
 use super::relevance;
 use super::select::{Cost, Room};
 use super::subsets::{self, Strategy};
@@ -8,6 +8,7 @@ use crate::checkpoint;
 use crate::data::Dataset;
 use crate::fit::{self, FitError};
 use crate::host;
+use crate::network::choose;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -130,7 +131,8 @@ impl EnsembleParams {
     }
 
     /// SelectSubsets; `None` where every output finds its own inputs.
-    pub(super) fn plan(&self, material: &Material<'_>, run: Run<'_>) -> Result<Option<Plan>, FitError> {
+    pub(super) fn plan(&self, material: &Material<'_>) -> Result<Option<Plan>, FitError> {
+        let run = material.run;
         let (p, size) = (material.inputs(), self.subset_size);
         let mut rng = ChaCha8Rng::seed_from_u64(run.solve.seed);
         let count = self.heads.unwrap_or(usize::from(u16::MAX));
@@ -144,14 +146,14 @@ impl EnsembleParams {
                     Ok(subsets::weighted(&relevance, size, count, &mut rng))
                 })?
             }
-            Strategy::Adaptive => return Ok(Some(Plan::Adaptive(count.min(subsets::choose(p, size))))),
+            Strategy::Adaptive => return Ok(Some(Plan::Adaptive(count.min(choose(p, size))))),
             Strategy::PerOutput => return Ok(None),
             Strategy::Covering => {
                 let tuple = run.solve.degree.min(size);
-                if subsets::choose(p, tuple) > subsets::TUPLE_LIMIT {
+                if choose(p, tuple) > subsets::TUPLE_LIMIT {
                     return Err(FitError::Option {
                         option: "subsets",
-                        found: format!("covering {} sets of {tuple} inputs", subsets::choose(p, tuple)),
+                        found: format!("covering {} sets of {tuple} inputs", choose(p, tuple)),
                         expected: format!(
                             "at most {}; use random, weighted or adaptive",
                             subsets::TUPLE_LIMIT

@@ -5,14 +5,13 @@
 //! others. Here every output has its own inputs, ranks and ridge: the inputs are chosen forward, one at a time, each the one
 //! that lowers the residual on the judged samples most, until none lowers it enough.
 
-use super::heads::{Head, Material, Run};
+use super::heads::{Head, Material, side_by_side};
 use super::{Chosen, Ensemble, Extra, chosen, cost, file_bytes};
 use crate::checkpoint;
 use crate::fit::FitError;
-use crate::progress::{Event, OnlyStop};
+use crate::progress::OnlyStop;
 use crate::solve::{self, Problem};
 use rayon::prelude::*;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 /// An input joins when it lowers the error on the held-out samples by this part of it.
@@ -21,17 +20,8 @@ const GAIN: f64 = 0.01;
 /// Chooses and fits a head for every output.
 pub(super) fn choose(of: &Ensemble<'_>, material: &Material<'_>) -> Result<Chosen, FitError> {
     let outputs = material.data.outputs.len();
-    let (start, done) = (Instant::now(), AtomicUsize::new(0));
-    let heads: Vec<Head> = (0..outputs)
-        .into_par_iter()
-        .map(|j| {
-            let head = head(of, material, j)?;
-            let count = done.fetch_add(1, Ordering::Relaxed) + 1;
-            of.run.progress.report(&Event::head(j, count, outputs, head.choice.error, start));
-            Ok(head)
-        })
-        .collect::<Result<_, FitError>>()?;
-
+    let heads = side_by_side(outputs, |j| head(of, material, j), of.run.progress);
+    let heads = heads.into_iter().collect::<Result<Vec<_>, _>>()?;
     let costs: Vec<_> = heads.iter().map(|head| cost(&head.inputs, &head.choice.networks[0])).collect();
     let (heads, held_out) = chosen(material, &heads, &vec![1.0; outputs]);
     let flash = file_bytes(material, &heads, of.options)?;
@@ -49,18 +39,14 @@ pub(super) fn head(of: &Ensemble<'_>, material: &Material<'_>, j: usize) -> Resu
     let begun = Instant::now();
     let stage = format!("output-{j:05}");
     let (inputs, choice) = checkpoint::keep(of.run.checkpoint, &stage, &material.scope, || {
-        grow(material, j, of.ensemble.subset_size, of.run)
+        grow(material, j, of.ensemble.subset_size)
     })?;
     Ok(Head { number: j, inputs, choice, seconds: begun.elapsed().as_secs_f64(), outputs: j..j + 1 })
 }
 
 /// The head of output `j`, grown input by input.
-fn grow(
-    material: &Material<'_>,
-    j: usize,
-    size: usize,
-    run: Run<'_>,
-) -> Result<(Vec<usize>, solve::Choice), FitError> {
+fn grow(material: &Material<'_>, j: usize, size: usize) -> Result<(Vec<usize>, solve::Choice), FitError> {
+    let run = material.run;
     let y = material.samples.y.columns(j, 1).into_owned();
     let solve = run.settings(j);
     let mut best: Option<(Vec<usize>, solve::Choice)> = None;

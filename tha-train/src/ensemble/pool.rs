@@ -118,7 +118,7 @@ mod tests {
     use super::super::heads::{Run, train_all};
     use super::*;
     use crate::FitParams;
-    use crate::data::tests::counting;
+    use crate::data::Dataset;
     use crate::network::Normal;
     use crate::progress::Silent;
     use crate::solve::SolveParams;
@@ -126,17 +126,16 @@ mod tests {
     #[test]
     fn a_pool_has_the_weights_of_all_heads() {
         let mut normal = Normal::new(5);
-        let mut data = counting(&[400]);
-        data.inputs = (0..12).map(|k| format!("u{k}")).collect();
-        data.u = (0..12).map(|_| (0..400).map(|_| normal.draw()).collect()).collect();
-        data.y = vec![(0..400).map(|t| (0..12).map(|k| data.u[k][t]).sum::<f64>() + normal.draw()).collect()];
+        let u: Vec<Vec<f64>> = (0..12).map(|_| (0..400).map(|_| normal.draw()).collect()).collect();
+        let y = (0..400).map(|t| u.iter().map(|u| u[t]).sum::<f64>() + normal.draw()).collect();
+        let data = Dataset::new("sum", u, vec![y]);
         let scored = data.scored_rows(1);
         let stage = FitParams::new().memory(1).check(&data).unwrap().stage(&data, &scored).unwrap();
-        let material = Material::new(&data, scored, stage);
         let options = SolveParams { degree: 1, max_rank: 1, memory: 1, ..SolveParams::default() };
         let subsets: Vec<Vec<usize>> = (0..40).map(|k| vec![k % 12, (k + 1 + k / 12) % 12]).collect();
         let run = Run { solve: &options, checkpoint: None, progress: &Silent };
-        let (heads, _) = train_all(&material, &subsets, run).unwrap();
+        let material = Material::new(&data, scored, stage, run);
+        let (heads, _) = train_all(&material, &subsets).unwrap();
         let (every, all, _) = pool(&material, &heads, 40);
         let weights = average(&all);
         assert_eq!(every.len(), 40);

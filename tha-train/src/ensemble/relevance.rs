@@ -4,7 +4,7 @@
 //! correlation with a product of two features; with x_0 = 1 among them it is the correlation with one. Squared, less
 //! the 1/N that noise alone gives, and summed over lags and outputs, it says how much a pair of inputs has to offer.
 
-use crate::linalg::{add_product, cholesky_in_place, cholesky_solve, set_product, view, view_mut};
+use crate::linalg::{add_product, cholesky_in_place, cholesky_solve, transposed_product, view, view_mut};
 use crate::network::Features;
 use nalgebra::DMatrix;
 
@@ -22,7 +22,6 @@ pub(super) fn dependence(x: &dyn Features, residual: &DMatrix<f64>, p: usize) ->
     let residual = residual.select_rows(&rows);
     let (n, q) = (rows.len() as f64, x.ncols());
     let mut table = DMatrix::zeros(p, p);
-    let mut products = DMatrix::zeros(q, q);
     for r in residual.column_iter() {
         let spread = (r.norm_squared() / n).sqrt();
         if spread == 0.0 {
@@ -32,7 +31,7 @@ pub(super) fn dependence(x: &dyn Features, residual: &DMatrix<f64>, p: usize) ->
         for mut column in weighted.column_iter_mut() {
             column.component_mul_assign(&r);
         }
-        set_product(view_mut(&mut products), view(&x).transpose(), view(&weighted));
+        let products = transposed_product(&x, &weighted);
         let strength = |a: usize, b: usize| ((products[(a, b)] / (n * spread)).powi(2) - 1.0 / n).max(0.0);
         for a in 1..q {
             let c = (a - 1) % p;

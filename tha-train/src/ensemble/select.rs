@@ -41,101 +41,98 @@ pub(super) struct Selection {
     pub weights: DVector<f64>,
 }
 
-/// Weights for all heads that are worth it and fit into the room.
-pub(super) fn select(
-    all: &Products,
-    folds: &[Products],
-    combine: Combine,
-    costs: &[Cost],
-    room: &Room,
-) -> Option<Selection> {
-    let solve = |heads: &[usize]| {
-        let products = all.select(heads);
-        match combine {
+/// Heads that may be taken: the products of their predictions, in all and by fold, what they take, and the room for them.
+pub(super) struct Offer<'a> {
+    pub all: &'a Products,
+    pub folds: &'a [Products],
+    pub combine: Combine,
+    pub costs: &'a [Cost],
+    pub room: Room,
+}
+
+impl Offer<'_> {
+    /// Weights for all heads that are worth it and fit into the room.
+    pub(super) fn select(&self) -> Option<Selection> {
+        let backward = self.backward();
+        if self.room.flash.is_none() && self.room.macs.is_none() {
+            return backward;
+        }
+        let forward = self.forward().map(|heads| Selection { weights: self.solve(&heads), heads });
+        let loss = |selection: &Selection| self.all.select(&selection.heads).loss(&selection.weights);
+        match (backward, forward) {
+            (Some(a), Some(b)) => Some(if loss(&a) <= loss(&b) { a } else { b }),
+            (a, b) => a.or(b),
+        }
+    }
+
+    fn solve(&self, heads: &[usize]) -> DVector<f64> {
+        let products = self.all.select(heads);
+        match self.combine {
             Combine::Stack => {
-                stack(&products, &folds.iter().map(|fold| fold.select(heads)).collect::<Vec<_>>())
+                stack(&products, &self.folds.iter().map(|fold| fold.select(heads)).collect::<Vec<_>>())
             }
             _ => average(&products),
         }
-    };
-    let fits = |heads: &[usize]| room.holds(heads.iter().map(|&k| costs[k]));
-    let backward = backward(all, &solve, &fits, costs, room);
-    if room.flash.is_none() && room.macs.is_none() {
-        return backward;
     }
-    let forward = forward(all, &fits, costs, room).map(|heads| {
-        let weights = solve(&heads);
-        Selection { heads, weights }
-    });
-    let loss = |selection: &Selection| all.select(&selection.heads).loss(&selection.weights);
-    match (backward, forward) {
-        (Some(a), Some(b)) => Some(if loss(&a) <= loss(&b) { a } else { b }),
-        (a, b) => a.or(b),
-    }
-}
 
-/// From all heads down: the one with the smallest share for its cost goes, the weights are found anew.
-fn backward(
-    all: &Products,
-    solve: &dyn Fn(&[usize]) -> DVector<f64>,
-    fits: &dyn Fn(&[usize]) -> bool,
-    costs: &[Cost],
-    room: &Room,
-) -> Option<Selection> {
-    let mut heads: Vec<usize> = (0..costs.len()).collect();
-    loop {
-        let weights = solve(&heads);
-        let share = |i: usize| weights[i].abs() * all.gram[(heads[i], heads[i])].sqrt();
-        let before = heads.len();
-        let kept: Vec<usize> = (0..before).filter(|&i| share(i) > NEGLIGIBLE * all.square.sqrt()).collect();
-        if kept.is_empty() {
-            // Nothing explains anything; one head says so as well as many.
-            let first = heads.into_iter().find(|&k| fits(&[k]))?;
-            return Some(Selection { weights: solve(&[first]), heads: vec![first] });
-        }
-        let over = !fits(&heads);
-        if kept.len() < before {
-            heads = kept.into_iter().map(|i| heads[i]).collect();
-        } else if over {
-            let value = |i: &usize| share(*i) / room.share(costs[heads[*i]]);
-            let least = (0..before).min_by(|a, b| value(a).total_cmp(&value(b)))?;
-            heads.remove(least);
-            if heads.is_empty() {
-                return None;
-            }
-        } else {
-            return Some(Selection { heads, weights });
-        }
+    fn fits(&self, heads: &[usize]) -> bool {
+        self.room.holds(heads.iter().map(|&k| self.costs[k]))
     }
-}
 
-/// From no head up: the one that lowers the loss most for its cost comes in, while there is room.
-fn forward(
-    all: &Products,
-    fits: &dyn Fn(&[usize]) -> bool,
-    costs: &[Cost],
-    room: &Room,
-) -> Option<Vec<usize>> {
-    let mut heads: Vec<usize> = Vec::new();
-    let mut loss = all.square;
-    loop {
-        let with = |k: usize| [&heads[..], &[k]].concat();
-        let candidates = (0..costs.len()).filter(|k| !heads.contains(k) && fits(&with(*k)));
-        let gains = candidates.map(|k| {
-            let products = all.select(&with(k));
-            let after = products.loss(&average(&products));
-            ((loss - after) / room.share(costs[k]), after, k)
-        });
-        match gains.max_by(|a, b| a.0.total_cmp(&b.0)) {
-            Some((gain, after, k)) if gain > 0.0 => {
-                heads.push(k);
-                loss = after;
+    /// From all heads down: the one with the smallest share for its cost goes, the weights are found anew.
+    fn backward(&self) -> Option<Selection> {
+        let all = self.all;
+        let mut heads: Vec<usize> = (0..self.costs.len()).collect();
+        loop {
+            let weights = self.solve(&heads);
+            let share = |i: usize| weights[i].abs() * all.gram[(heads[i], heads[i])].sqrt();
+            let before = heads.len();
+            let kept: Vec<usize> =
+                (0..before).filter(|&i| share(i) > NEGLIGIBLE * all.square.sqrt()).collect();
+            if kept.is_empty() {
+                // Nothing explains anything; one head says so as well as many.
+                let first = heads.into_iter().find(|&k| self.fits(&[k]))?;
+                return Some(Selection { weights: self.solve(&[first]), heads: vec![first] });
             }
-            _ => break,
+            let over = !self.fits(&heads);
+            if kept.len() < before {
+                heads = kept.into_iter().map(|i| heads[i]).collect();
+            } else if over {
+                let value = |i: &usize| share(*i) / self.room.share(self.costs[heads[*i]]);
+                let least = (0..before).min_by(|a, b| value(a).total_cmp(&value(b)))?;
+                heads.remove(least);
+                if heads.is_empty() {
+                    return None;
+                }
+            } else {
+                return Some(Selection { heads, weights });
+            }
         }
     }
-    heads.sort_unstable();
-    (!heads.is_empty()).then_some(heads)
+
+    /// From no head up: the one that lowers the loss most for its cost comes in, while there is room.
+    fn forward(&self) -> Option<Vec<usize>> {
+        let mut heads: Vec<usize> = Vec::new();
+        let mut loss = self.all.square;
+        loop {
+            let with = |k: usize| [&heads[..], &[k]].concat();
+            let candidates = (0..self.costs.len()).filter(|k| !heads.contains(k) && self.fits(&with(*k)));
+            let gains = candidates.map(|k| {
+                let products = self.all.select(&with(k));
+                let after = products.loss(&average(&products));
+                ((loss - after) / self.room.share(self.costs[k]), after, k)
+            });
+            match gains.max_by(|a, b| a.0.total_cmp(&b.0)) {
+                Some((gain, after, k)) if gain > 0.0 => {
+                    heads.push(k);
+                    loss = after;
+                }
+                _ => break,
+            }
+        }
+        heads.sort_unstable();
+        (!heads.is_empty()).then_some(heads)
+    }
 }
 
 #[cfg(test)]
@@ -154,22 +151,22 @@ mod tests {
         products
     }
 
-    const COSTS: [Cost; 3] = [Cost { flash: 100, macs: 10 }; 3];
+    fn select(room: Room) -> Option<Selection> {
+        let costs = &[Cost { flash: 100, macs: 10 }; 3];
+        Offer { all: &example(), folds: &[], combine: Combine::Average, costs, room }.select()
+    }
 
     #[test]
     fn useless_heads_are_pruned() {
-        let all = example();
-        let chosen = select(&all, &[], Combine::Average, &COSTS, &Room::default()).unwrap();
+        let chosen = select(Room::default()).unwrap();
         assert_eq!(chosen.heads, [0, 1]);
         assert!((chosen.weights.sum() - 1.0).abs() < 1e-12);
     }
 
     #[test]
     fn budgets_are_kept_with_the_best_head() {
-        let all = example();
-        let room = Room { flash: Some(150), macs: None };
-        let chosen = select(&all, &[], Combine::Average, &COSTS, &room).unwrap();
+        let chosen = select(Room { flash: Some(150), macs: None }).unwrap();
         assert_eq!(chosen.heads, [1]);
-        assert!(select(&all, &[], Combine::Average, &COSTS, &Room { flash: None, macs: Some(9) }).is_none());
+        assert!(select(Room { flash: None, macs: Some(9) }).is_none());
     }
 }

@@ -3,6 +3,7 @@
 //! Only a head that sees all factors of a product can say it. The strategies leave products to chance (`random`, `weighted`), make
 //! sure of all of them (`covering`), or look for those that are missing (`adaptive`).
 
+use crate::network::choose;
 use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
@@ -32,19 +33,6 @@ impl Strategy {
     pub(crate) fn is_one(&self) -> bool {
         matches!(self, Self::Given(subsets) if subsets.len() == 1)
     }
-}
-
-/// C(n, k), at most `usize::MAX`.
-pub(super) fn choose(n: usize, k: usize) -> usize {
-    let mut result: u128 = 1;
-    // Of k and n - k the smaller, so that the intermediate results are no larger than the last.
-    for i in 0..k.min(n.saturating_sub(k)) {
-        result = result * (n - i) as u128 / (i + 1) as u128;
-        if result > usize::MAX as u128 {
-            return usize::MAX;
-        }
-    }
-    if k > n { 0 } else { result as usize }
 }
 
 /// `count` subsets of `size` of `p` inputs, dealt from shuffled decks: after p / size of them every input was used.
@@ -150,24 +138,16 @@ pub(super) fn covering(
                 let Some(choice) = order.iter().copied().max_by_key(|&c| gain(c)) else { break };
                 subset.push(choice);
             }
+            subset.sort_unstable();
             let mut count = 0;
-            combinations(subset.len(), t, |pick| {
-                let mut tuple: Vec<usize> = pick.iter().map(|&k| subset[k]).collect();
-                tuple.sort_unstable();
-                count += usize::from(!covered[rank(&tuple)]);
-            });
+            tuples_within(&subset, t, |at| count += usize::from(!covered[at]));
             if count > best.0 {
                 best = (count, subset);
             }
         }
-        let mut subset = best.1;
-        subset.sort_unstable();
-        combinations(size, t, |pick| {
-            let tuple: Vec<usize> = pick.iter().map(|&k| subset[k]).collect();
-            let at = rank(&tuple);
-            open -= usize::from(!covered[at]);
-            covered[at] = true;
-        });
+        let (count, subset) = best;
+        open -= count;
+        tuples_within(&subset, t, |at| covered[at] = true);
         subsets.push(subset);
     }
     (subsets, (tuples - open) as f64 / tuples as f64)
@@ -181,10 +161,7 @@ pub(super) fn coverage(p: usize, t: usize, subsets: &[Vec<usize>]) -> Option<f64
     }
     let mut covered = vec![false; tuples];
     for subset in subsets {
-        combinations(subset.len(), t, |pick| {
-            let tuple: Vec<usize> = pick.iter().map(|&k| subset[k]).collect();
-            covered[rank(&tuple)] = true;
-        });
+        tuples_within(subset, t, |at| covered[at] = true);
     }
     Some(covered.iter().filter(|&&c| c).count() as f64 / tuples as f64)
 }
@@ -199,6 +176,11 @@ fn new_tuples(subset: &[usize], input: usize, t: usize, covered: &[bool]) -> usi
         count += usize::from(!covered[rank(&tuple)]);
     });
     count
+}
+
+/// Calls `visit` with the position of every t-tuple of members of an increasing subset.
+fn tuples_within(subset: &[usize], t: usize, mut visit: impl FnMut(usize)) {
+    combinations(subset.len(), t, |pick| visit(rank(&pick.iter().map(|&k| subset[k]).collect::<Vec<_>>())));
 }
 
 /// Calls `visit` with every increasing choice of `k` of 0..n.

@@ -1,9 +1,9 @@
 //! Heads that predict Y, each by itself, and their weights: `average` and `stack`.
 
-use super::heads::{self, Failure, Head, Material, Run, train_all};
+use super::heads::{self, Failure, Head, Material, train_all};
 use super::options::Plan;
 use super::pool::{POOL, pool, products};
-use super::select::{Cost, select};
+use super::select::{Cost, Offer};
 use super::{Chosen, Combine, Ensemble, Extra, chosen, cost, file_bytes, hint, relevance, settled, weights};
 use crate::fit::{self, FitError};
 use crate::progress::Event;
@@ -12,10 +12,10 @@ use std::time::Instant;
 
 /// Heads that predict Y, weighted: `average` and `stack`.
 pub(super) fn choose(of: &Ensemble<'_>, material: &Material<'_>, plan: Plan) -> Result<Chosen, FitError> {
-    let Ensemble { options, ensemble, run, .. } = *of;
+    let Ensemble { options, ensemble, .. } = *of;
     let (heads, failures) = match plan {
-        Plan::Fixed(subsets) => train_all(material, &subsets, run)?,
-        Plan::Adaptive(count) => train_adaptively(material, count, ensemble.subset_size, run)?,
+        Plan::Fixed(subsets) => train_all(material, &subsets)?,
+        Plan::Adaptive(count) => train_adaptively(material, count, ensemble.subset_size)?,
     };
     let before = (heads.len(), file_bytes(material, &settled(&heads, &vec![0.0; heads.len()]), options)?);
     let rest =
@@ -32,10 +32,10 @@ pub(super) fn choose(of: &Ensemble<'_>, material: &Material<'_>, plan: Plan) -> 
         }
     };
     let costs: Vec<Cost> = heads.iter().map(|head| cost(&head.inputs, &head.choice.networks[0])).collect();
-    let room = ensemble.room(rest);
-    let selection = select(&all, &folds, ensemble.combine, &costs, &room);
-    let selection = selection.ok_or_else(|| ensemble.too_tight(&costs, rest))?;
-    let hint = hint::for_weights(material, &all, &folds, ensemble.combine, run);
+    let (combine, room) = (ensemble.combine, ensemble.room(rest));
+    let offer = Offer { all: &all, folds: &folds, combine, costs: &costs, room };
+    let selection = offer.select().ok_or_else(|| ensemble.too_tight(&costs, rest))?;
+    let hint = hint::for_weights(material, &all, &folds, ensemble.combine);
     let heads: Vec<Head> = selection.heads.iter().map(|&k| heads[k].clone()).collect();
     let weights: Vec<f64> = selection.weights.iter().copied().collect();
     let (heads, held_out) = chosen(material, &heads, &weights);
@@ -47,7 +47,6 @@ fn train_adaptively(
     material: &Material<'_>,
     count: usize,
     size: usize,
-    run: Run<'_>,
 ) -> Result<(Vec<Head>, Vec<Failure>), FitError> {
     let samples = &material.samples;
     let truth = DVector::from_column_slice(samples.y.as_slice());
@@ -58,7 +57,7 @@ fn train_adaptively(
     for k in 0..count {
         let table = relevance::dependence(samples, &residual, material.inputs());
         let Some(subset) = relevance::strongest(&table, size, &subsets) else { break };
-        let result = heads::train(material, k, &subset, run);
+        let result = heads::train(material, k, &subset);
         if let Ok(head) = &result {
             let x = samples.of_inputs(&subset);
             let prediction = fit::held_out(&head.choice.networks, &material.blocks, &x);
@@ -68,7 +67,7 @@ fn train_adaptively(
             products.add(&matrix, &truth);
             let left = &truth - matrix * weights::free(&products);
             residual = DMatrix::from_column_slice(residual.nrows(), residual.ncols(), left.as_slice());
-            run.progress.report(&Event::head(k, k + 1, count, head.choice.error, start));
+            material.run.progress.report(&Event::head(k, k + 1, count, head.choice.error, start));
         }
         subsets.push(subset);
         results.push(result);

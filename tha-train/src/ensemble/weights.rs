@@ -236,11 +236,7 @@ mod tests {
         fn stacking_is_no_worse_where_it_is_fitted(seed in any::<u64>(), heads in 1usize..12) {
             let folds: Vec<Products> = (0..4).map(|k| random(seed.wrapping_add(k), 50, heads, false)).collect();
             let mut all = Products::new(heads);
-            for fold in &folds {
-                all.gram += &fold.gram;
-                all.truth += &fold.truth;
-                all.square += fold.square;
-            }
+            folds.iter().for_each(|fold| all.add_products(fold));
             prop_assert!(all.loss(&stack(&all, &folds)) <= all.loss(&average(&all)) * (1.0 + 1e-9));
         }
     }

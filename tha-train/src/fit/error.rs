@@ -2,6 +2,7 @@
 
 use crate::data::DataError;
 use crate::host::TooBig;
+use crate::model::ModelError;
 use crate::solve::SolveError;
 use crate::stage::StageError;
 
@@ -24,12 +25,9 @@ pub enum FitError {
     /// The solver gave up.
     #[error(transparent)]
     Solve(SolveError),
-    /// A checkpoint folder that cannot be used.
-    #[error("checkpoint {folder}: {reason}")]
-    Checkpoint { folder: String, reason: String },
-    /// A folder of divided work that cannot be used.
+    /// A folder of checkpoints or of divided work that cannot be used.
     #[error("{folder}: {reason}")]
-    Plan { folder: String, reason: String },
+    Folder { folder: String, reason: String },
     /// No head of an ensemble could be trained.
     #[error("no head could be trained; the last one said: {reason}")]
     NoHead { reason: String },
@@ -42,8 +40,8 @@ pub enum FitError {
     )]
     Budget { flash: usize, macs: usize },
     /// A model that the file format cannot hold.
-    #[error("{0}")]
-    Model(String),
+    #[error(transparent)]
+    Model(#[from] ModelError),
     /// The fit was asked to stop.
     #[error("stopped before the fit was complete")]
     Stopped,

@@ -8,6 +8,7 @@ use crate::metrics::Metrics;
 use crate::network::{Features, Network};
 use crate::progress::Progress;
 use crate::solve::{self, Problem};
+use crate::stage::Staged;
 use nalgebra::DMatrix;
 use std::time::Instant;
 
@@ -35,9 +36,7 @@ impl Procedure for Full<'_> {
         let fit = checkpoint::keep(checkpoint, "fit", &(&chosen, &samples.rows), || {
             Ok(solve::fit(&problem, &chosen.settings, chosen.start(), &options.solve, progress)?)
         })?;
-        let mut prediction = held_out(&chosen.networks, &blocks, &samples);
-        stage.scaling().restore(&mut prediction);
-        let held_out = Metrics::new(&data.outputs, &data.outputs_at(&samples.rows), &prediction);
+        let held_out = figures(data, &samples, held_out(&chosen.networks, &blocks, &samples));
         let inputs = (0..data.inputs.len()).collect();
         let outputs = 0..data.outputs.len();
         let seconds = start.elapsed().as_secs_f64();
@@ -66,6 +65,12 @@ impl Procedure for Full<'_> {
     fn note(&self, choice: &Choice, validation: &Metrics) -> String {
         format!("{} samples, validation NRMSE {:.4}", choice.rows.len(), validation.nrmse)
     }
+}
+
+/// Figures of standardised predictions for some samples.
+pub(crate) fn figures(data: &Dataset, samples: &Staged<'_>, mut prediction: DMatrix<f64>) -> Metrics {
+    samples.stage().scaling().restore(&mut prediction);
+    Metrics::new(&data.outputs, &data.outputs_at(&samples.rows), &prediction)
 }
 
 /// What every row's network, the one that was fitted without its block, predicts for it.

@@ -11,7 +11,7 @@ mod params;
 mod valid;
 
 pub use error::FitError;
-pub(crate) use full::held_out;
+pub(crate) use full::{figures, held_out};
 pub use params::FitParams;
 pub(crate) use params::{check_coverage, setters};
 pub use valid::{ValidFitParams, Validation};
@@ -71,9 +71,9 @@ mod tests {
     use crate::analysis::Pair;
     use crate::data::Dataset;
     use crate::ensemble::{Combine, Strategy};
-    use crate::progress::Progress;
-    use crate::progress::Silent;
+    use crate::progress::{Silent, Until};
     use crate::synth::{self, Kind};
+    use std::time::Instant;
 
     fn fit(data: &Dataset, validation: Validation<'_>, refit: bool) -> Outcome {
         params().validation(validation).refit(refit).check(data).unwrap().fit(data, &Silent).unwrap()
@@ -148,14 +148,9 @@ mod tests {
 
     #[test]
     fn it_can_be_stopped() {
-        struct Impatient;
-        impl Progress for Impatient {
-            fn stop(&self) -> bool {
-                true
-            }
-        }
         let data = data(0.1).train;
-        let result = params().check(&data).unwrap().fit(&data, &Impatient);
+        let impatient = Until(&Silent, Some(Instant::now()));
+        let result = params().check(&data).unwrap().fit(&data, &impatient);
         assert!(matches!(result, Err(FitError::Stopped)));
     }
 

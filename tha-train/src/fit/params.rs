@@ -67,7 +67,7 @@ pub struct FitParams<'a> {
     restarts: Option<usize>,
     /// Whoever stores the others stores what it is about.
     #[serde(skip)]
-    validation: Validation<'a>,
+    pub(crate) validation: Validation<'a>,
     refit: bool,
     #[serde(with = "stored_range")]
     range: Option<RangePolicy>,
@@ -79,7 +79,7 @@ pub struct FitParams<'a> {
     checkpoint: Option<PathBuf>,
     budget_flash: Option<usize>,
     budget_macs: Option<usize>,
-    portable: bool,
+    pub(crate) portable: bool,
 }
 
 /// [`RangePolicy`] as parameters are stored: tha-core has no serde for it.
@@ -234,16 +234,6 @@ impl<'a> FitParams<'a> {
     pub fn memory(mut self, memory: usize) -> Self {
         self.basis = Basis::Lags(memory);
         self
-    }
-
-    /// What the result is validated on.
-    pub(crate) fn judge(&self) -> Validation<'a> {
-        self.validation
-    }
-
-    /// Whether the model has the same bytes on every processor.
-    pub(crate) fn is_portable(&self) -> bool {
-        self.portable
     }
 
     /// Filters and pieces of the maps.

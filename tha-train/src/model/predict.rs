@@ -28,10 +28,7 @@ impl Model {
             let features = stream.features(rows);
             let mut sum = self.beyond(&features, rows.len());
             for (head, network) in self.spec.heads.iter().zip(&self.networks) {
-                let x = match self.spec.stage.features.as_slice() {
-                    [] => self.windows(data, &head.inputs, rows),
-                    _ => self.rows(head, &features),
-                };
+                let x = self.x_of(head, data, rows, &features);
                 for ((mut column, v), weight) in sum
                     .columns_range_mut(head.outputs.clone())
                     .column_iter_mut()
@@ -90,11 +87,15 @@ impl Model {
     /// x of every head at some rows.
     pub(crate) fn features_of_heads(&self, data: &Dataset, rows: &[usize]) -> Vec<DMatrix<f64>> {
         let features = Stream::new(&self.spec, data).features(rows);
-        let x = |head: &Head| match self.spec.stage.features.as_slice() {
-            [] => self.windows(data, &head.inputs, rows),
-            _ => self.rows(head, &features),
-        };
-        self.spec.heads.iter().map(x).collect()
+        self.spec.heads.iter().map(|head| self.x_of(head, data, rows, &features)).collect()
+    }
+
+    /// x of a head at some rows, of which the features are given.
+    fn x_of(&self, head: &Head, data: &Dataset, rows: &[usize], features: &[Vec<f64>]) -> DMatrix<f64> {
+        match self.spec.stage.features.is_empty() {
+            true => self.windows(data, &head.inputs, rows),
+            false => self.rows(head, features),
+        }
     }
 
     /// x at some rows with the columns of all features that the file lists, in its order.

@@ -5,7 +5,6 @@
 //! the number of threads.
 
 use super::{Core, Design, Features, Network};
-use crate::linalg::{columns, columns_mut, set_product};
 use nalgebra::DMatrix;
 use rayon::prelude::*;
 
@@ -35,15 +34,11 @@ pub(crate) struct Contraction {
 }
 
 impl Contraction {
-    /// Contracts rows `x` (column-major, `rows` x q) with the unfolded cores.
-    pub(crate) fn new(network: &Network, unfolded: &[DMatrix<f64>], x: &[f64], rows: usize) -> Self {
-        Self::of_values(network, &core_values(unfolded, x, rows), rows)
-    }
-
-    /// The same from the products of rows and unfolded cores.
-    pub(crate) fn of_values(network: &Network, values: &[Vec<f64>], rows: usize) -> Self {
-        let right = right_vectors(network, values, rows);
-        let outputs = network.outputs();
+    /// Contracts rows with the unfolded cores.
+    pub(crate) fn new(network: &Network, unfolded: &[DMatrix<f64>], x: &dyn Design) -> Self {
+        let values: Vec<_> = unfolded.iter().map(|core| x.times(core)).collect();
+        let (rows, outputs) = (x.nrows(), network.outputs());
+        let right = right_vectors(network, &values, rows);
         let mut left = vec![Vec::new()];
         for (k, core) in network.cores.iter().enumerate().take(network.degree() - 1) {
             if k == 0 {
@@ -72,16 +67,6 @@ impl Contraction {
     }
 }
 
-fn core_values(unfolded: &[DMatrix<f64>], x: &[f64], rows: usize) -> Vec<Vec<f64>> {
-    let value = |core: &DMatrix<f64>| {
-        let mut value = vec![0.0; rows * core.ncols()];
-        let x = columns(x, rows, core.nrows());
-        set_product(columns_mut(&mut value, rows, core.ncols()), x, crate::linalg::view(core));
-        value
-    };
-    unfolded.iter().map(value).collect()
-}
-
 fn right_vectors(network: &Network, values: &[Vec<f64>], rows: usize) -> Vec<Vec<f64>> {
     let mut right = vec![vec![1.0; rows]];
     for (core, value) in network.cores.iter().zip(values).rev() {
@@ -104,22 +89,20 @@ fn add_hadamard(to: &mut [f64], a: &[f64], b: &[f64]) {
 }
 
 /// The values of a network on one block, rows x l column-major.
-pub(crate) fn evaluate_block(
-    network: &Network,
-    unfolded: &[DMatrix<f64>],
-    x: &[f64],
-    rows: usize,
-) -> Vec<f64> {
-    let values = core_values(unfolded, x, rows);
-    right_vectors(network, &values, rows).swap_remove(0)
+pub(crate) fn evaluate_block(network: &Network, unfolded: &[DMatrix<f64>], x: &dyn Design) -> Vec<f64> {
+    let values: Vec<_> = unfolded.iter().map(|core| x.times(core)).collect();
+    right_vectors(network, &values, x.nrows()).swap_remove(0)
 }
 
 impl Network {
+    /// All cores unfolded.
+    pub(crate) fn unfolded(&self) -> Vec<DMatrix<f64>> {
+        self.cores.iter().map(unfold).collect()
+    }
+
     /// The values y_t for the rows of a design, N x l.
     pub(crate) fn values(&self, x: &dyn Design) -> DMatrix<f64> {
-        let values: Vec<_> = self.cores.iter().map(|core| x.times(&unfold(core))).collect();
-        let values = right_vectors(self, &values, x.nrows()).swap_remove(0);
-        DMatrix::from_vec(x.nrows(), self.outputs(), values)
+        DMatrix::from_vec(x.nrows(), self.outputs(), evaluate_block(self, &self.unfolded(), x))
     }
 
     /// The values y_t, N x l, for rows x_t of q entries, the first of which is one.
@@ -128,20 +111,14 @@ impl Network {
     /// Panics when `x` does not have q columns.
     pub fn evaluate(&self, x: &dyn Features) -> DMatrix<f64> {
         assert_eq!(x.ncols(), self.q(), "rows of x must have q entries");
-        let unfolded: Vec<_> = self.cores.iter().map(unfold).collect();
+        let unfolded = self.unfolded();
+        let rows = |start: usize| BLOCK.min(x.nrows() - start);
         let starts: Vec<usize> = (0..x.nrows()).step_by(BLOCK).collect();
-        let blocks: Vec<Vec<f64>> = starts
-            .par_iter()
-            .map(|&start| {
-                let rows = BLOCK.min(x.nrows() - start);
-                let block = x.rows(start, rows);
-                evaluate_block(self, &unfolded, block.as_slice(), rows)
-            })
-            .collect();
+        let block = |&start: &usize| evaluate_block(self, &unfolded, &x.rows(start, rows(start)));
+        let blocks: Vec<Vec<f64>> = starts.par_iter().map(block).collect();
         let mut y = DMatrix::zeros(x.nrows(), self.outputs());
         for (&start, block) in starts.iter().zip(&blocks) {
-            let rows = BLOCK.min(x.nrows() - start);
-            y.rows_mut(start, rows).copy_from_slice(block);
+            y.rows_mut(start, rows(start)).copy_from_slice(block);
         }
         y
     }

@@ -1,15 +1,21 @@
 //! Counting: distinct monomials, ranks a bond can use, and the dimension of the polynomials of given ranks.
 
-/// C(q + d - 1, d), the distinct monomials of degree d in q variables; saturates.
-pub(crate) fn monomials(q: usize, degree: usize) -> usize {
-    let mut count: u128 = 1;
-    for k in 1..=degree {
-        count = count.saturating_mul((q + k - 1) as u128) / k as u128;
-        if count > usize::MAX as u128 {
+/// C(n, k), at most `usize::MAX`.
+pub(crate) fn choose(n: usize, k: usize) -> usize {
+    let mut result: u128 = 1;
+    // Of k and n - k the smaller, so that the intermediate results are no larger than the last.
+    for i in 0..k.min(n.saturating_sub(k)) {
+        result = result * (n - i) as u128 / (i + 1) as u128;
+        if result > usize::MAX as u128 {
             return usize::MAX;
         }
     }
-    count as usize
+    if k > n { 0 } else { result as usize }
+}
+
+/// C(q + d - 1, d), the distinct monomials of degree d in q variables, at most `usize::MAX`.
+pub(crate) fn monomials(q: usize, degree: usize) -> usize {
+    choose((q + degree).saturating_sub(1), degree)
 }
 
 /// `cap` at every bond, or less where fewer directions exist: bond k separates polynomials of degree k from those of

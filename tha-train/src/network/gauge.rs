@@ -12,25 +12,31 @@ impl Network {
     /// Makes every core but the last left-orthogonal. The tensor stays the same; a bond wider than its unfolding
     /// shrinks.
     pub fn orthogonalize_left(&mut self) {
-        for k in 0..self.degree() - 1 {
-            let core = &self.cores[k];
-            let (left, q) = (core.left, core.q);
-            let (orthogonal, rest) = qr(&core.tall());
-            self.cores[k] = Core::from_unfolding(left, q, orthogonal.ncols(), &orthogonal);
-            self.absorb_from_left(k + 1, &rest);
-        }
+        (0..self.degree() - 1).for_each(|k| self.pass_right(k));
     }
 
     /// Makes every core but the first right-orthogonal. The tensor stays the same; a bond wider than its unfolding
     /// shrinks.
     pub fn orthogonalize_right(&mut self) {
-        for k in (1..self.degree()).rev() {
-            let core = &self.cores[k];
-            let (q, right) = (core.q, core.right);
-            let (orthogonal, rest) = qr(&core.wide().transpose());
-            self.cores[k] = Core::from_unfolding(orthogonal.ncols(), q, right, &orthogonal.transpose());
-            self.absorb_from_right(k - 1, &rest.transpose());
-        }
+        (1..self.degree()).rev().for_each(|k| self.pass_left(k));
+    }
+
+    /// Makes core `k` left-orthogonal, handing the rest to core `k + 1`.
+    pub(crate) fn pass_right(&mut self, k: usize) {
+        let core = &self.cores[k];
+        let (left, q) = (core.left, core.q);
+        let (orthogonal, rest) = qr(&core.tall());
+        self.cores[k] = Core::from_unfolding(left, q, orthogonal.ncols(), &orthogonal);
+        self.absorb_from_left(k + 1, &rest);
+    }
+
+    /// Makes core `k` right-orthogonal, handing the rest to core `k - 1`.
+    pub(crate) fn pass_left(&mut self, k: usize) {
+        let core = &self.cores[k];
+        let (q, right) = (core.q, core.right);
+        let (orthogonal, rest) = qr(&core.wide().transpose());
+        self.cores[k] = Core::from_unfolding(orthogonal.ncols(), q, right, &orthogonal.transpose());
+        self.absorb_from_right(k - 1, &rest.transpose());
     }
 
     /// Cuts the bonds to at most the ranks r_1..r_{d-1} and drops what is below `tolerance` times the norm of the network,

@@ -14,7 +14,7 @@ mod polynomials;
 mod random;
 
 pub(crate) use contract::{BLOCK, Contraction, evaluate_block, fold, unfold};
-pub(crate) use count::{dimension, monomials, useful_ranks};
+pub(crate) use count::{choose, dimension, monomials, useful_ranks};
 pub use features::Features;
 pub(crate) use features::WHOLE;
 pub(crate) use gauge::kept;

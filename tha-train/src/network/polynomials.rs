@@ -2,8 +2,7 @@
 //! monomials its coefficients cost less than its values at as many points.
 
 use super::{Monomials, Network, monomials, unfold};
-use nalgebra::allocator::Allocator;
-use nalgebra::{DMatrix, DefaultAllocator, Dim, Dyn, OMatrix};
+use nalgebra::DMatrix;
 
 /// Tables of products of monomials in q variables, up to a degree. Monomials stand in the order of [`super::Monomials`].
 pub(crate) struct Polynomials {
@@ -92,7 +91,7 @@ impl Polynomials {
     /// Coefficients of V_1(x) ... V_k(x), row by row.
     fn left(&self, network: &Network, k: usize) -> DMatrix<f64> {
         let first = unfold(&network.cores[0]);
-        let mut all = self.longer(0, first.ncols(), |c| first.column(c).transpose());
+        let mut all = self.longer(0, first.ncols(), |c| first.columns(c, 1).transpose());
         for (degree, core) in network.cores[..k].iter().enumerate().skip(1) {
             let slices = unfold(core);
             let part = |c: usize| {
@@ -105,15 +104,7 @@ impl Polynomials {
     }
 
     /// Columns sum_i x_i p_i, p_i of this degree the columns of a part.
-    fn longer<R: Dim>(
-        &self,
-        degree: usize,
-        columns: usize,
-        part: impl Fn(usize) -> OMatrix<f64, R, Dyn>,
-    ) -> DMatrix<f64>
-    where
-        DefaultAllocator: Allocator<R, Dyn>,
-    {
+    fn longer(&self, degree: usize, columns: usize, part: impl Fn(usize) -> DMatrix<f64>) -> DMatrix<f64> {
         let mut all = DMatrix::zeros(monomials(self.q, degree + 1), columns);
         for (c, mut to) in all.column_iter_mut().enumerate() {
             let table = self.times[degree].iter();

@@ -38,7 +38,7 @@ impl Heads {
         data: &Dataset,
         folder: &Path,
     ) -> Result<(Self, Identity), FitError> {
-        let judge = match params.judge() {
+        let judge = match params.validation {
             Validation::End(fraction) => Judge::End(fraction),
             Validation::Folds(count) => Judge::Folds(count),
             Validation::Data(_) => Judge::Data,

@@ -111,8 +111,8 @@ impl Plan {
         }
         let made = match &self.work {
             Work::Heads(heads) => Made::Fit(heads.merge(self.sets(), &checkpoint, progress)?),
-            Work::Settings(settings) => {
-                Made::Auto(settings.params.fit_with(&self.data, Some(&checkpoint), progress)?)
+            Work::Settings { params, .. } => {
+                Made::Auto(params.fit_with(&self.data, Some(&checkpoint), progress)?)
             }
         };
         Ok(Merged { made, processors })

@@ -85,7 +85,7 @@ impl Plan {
         match (heads, &self.work) {
             (None, _) => [all(true), all(true)],
             (Some([]), _) => [all(false), all(false)],
-            (Some(_), Work::Settings(_)) => [all(true), all(true)],
+            (Some(_), Work::Settings { .. }) => [all(true), all(true)],
             (Some(_), Work::Heads(work)) if !work.divided => [all(true), all(true)],
             (Some(heads), Work::Heads(work)) => match &work.subsets {
                 None => [all(true), all(false)],
@@ -102,7 +102,7 @@ impl Plan {
     /// The bytes of the plan.
     pub fn to_bytes(&self) -> Result<Vec<u8>, FitError> {
         let content = postcard::to_allocvec(&(checkpoint::program(), self))
-            .map_err(|error| FitError::Model(error.to_string()))?;
+            .map_err(|error| FitError::Combination(error.to_string()))?;
         Ok(checkpoint::sealed([&MAGIC[..], &content].concat()))
     }
 

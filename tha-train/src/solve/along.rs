@@ -2,13 +2,13 @@
 
 use super::canonical::{Effort, sweeps};
 use super::choose::Settings;
-use super::log::Log;
+use super::log::go_on;
 use super::path::Fitted;
 use super::precondition::Covariance;
 use super::rows::Rows;
 use super::{Problem, SolveError};
 use crate::network::{Hats, Network, Normal, useful_ranks};
-use crate::progress::Progress;
+use crate::progress::{Progress, Silent};
 use std::ops::Range;
 
 /// How far to go at the first ridge, at the next ones, and at the last one of a final fit.
@@ -52,18 +52,17 @@ pub(crate) fn along(
 ) -> Result<(), SolveError> {
     problem.check_all_but_x()?;
     let fitted = Fitted::rows(problem);
-    if fitted.second().iter().any(|v| !v.is_finite()) {
+    if fitted.second.iter().any(|v| !v.is_finite()) {
         problem.check()?;
     }
     let frame = fitted.frame(&course.settings, course.memory)?;
-    let covariance = Covariance::new(&frame.second(fitted.second()))?;
+    let covariance = Covariance::new(&frame.second(&fitted.second))?;
     let (hats, y) =
-        (Hats::scaled(problem.x.hats(), |column| frame.map()[(column, column)]), problem.y / frame.scale());
+        (Hats::scaled(problem.x.hats(), |column| frame.map[(column, column)]), problem.y / frame.scale);
     let x = hats.is_empty().then(|| frame.enter(problem).0);
-    let (q, outputs) = (frame.map().ncols(), y.ncols());
+    let (q, outputs) = (frame.map.ncols(), y.ncols());
     // Of degree one there is nothing that outputs could share.
     let each = if course.separate && course.degree > 1 { 1 } else { outputs };
-    let log = &mut Log::new(progress);
     for first in (0..outputs).step_by(each) {
         let y = y.columns(first, each).into_owned();
         let rows = match &x {
@@ -82,8 +81,8 @@ pub(crate) fn along(
                 0 => FIRST,
                 _ => NEXT,
             };
-            sweeps(&mut network, &rows, &covariance, ridge, effort, &mut Log::silent())?;
-            log.check()?;
+            sweeps(&mut network, &rows, &covariance, ridge, effort, &Silent)?;
+            go_on(progress)?;
             visit(k, first..first + each, frame.leave(&network));
         }
     }

@@ -6,10 +6,11 @@
 
 use super::SolveError;
 use super::jacobian::NormalEquations;
-use super::log::{Log, Step, StepKind};
+use super::log::{Step, StepKind, record};
 use super::rows::Rows;
-use crate::linalg::{cholesky_in_place, cholesky_solve, qr};
-use crate::network::{Core, Network};
+use crate::linalg::{cholesky_in_place, cholesky_solve};
+use crate::network::Network;
+use crate::progress::Progress;
 use nalgebra::DMatrix;
 
 /// Solves for core `k`; gives J before and after, both with the penalty ridge N l ||V_k||^2.
@@ -51,10 +52,10 @@ pub(super) fn sweeps(
     ridge: f64,
     most: usize,
     tolerance: f64,
-    log: &mut Log,
+    progress: &dyn Progress,
 ) -> Result<usize, SolveError> {
     let last = network.degree() - 1;
-    let unit = rows.square();
+    let unit = rows.square;
     network.orthogonalize_right();
     for sweep in 0..most {
         let mut first = None;
@@ -64,17 +65,13 @@ pub(super) fn sweeps(
             let (before, after) = update(network, k, rows, ridge);
             first.get_or_insert(before);
             latest = after;
-            log.record(Step {
-                kind: StepKind::Core(k),
-                loss: after / unit,
-                gain: (before - after) / unit,
-                truncation: 0.0,
-                ranks: network.ranks(),
-            })?;
+            let (kind, ranks) = (StepKind::Core(k), network.ranks());
+            let (loss, gain) = (after / unit, (before - after) / unit);
+            record(progress, Step { kind, loss, gain, truncation: 0.0, ranks })?;
             if direction > 0 {
-                pass_right(network, k);
+                network.pass_right(k);
             } else if k > 0 {
-                pass_left(network, k);
+                network.pass_left(k);
             }
         }
         let before = first.unwrap_or(latest);
@@ -83,22 +80,4 @@ pub(super) fn sweeps(
         }
     }
     Ok(most)
-}
-
-/// Makes core `k` left-orthogonal, handing the rest to core `k + 1`.
-pub(super) fn pass_right(network: &mut Network, k: usize) {
-    let core = &network.cores[k];
-    let (left, q) = (core.left, core.q);
-    let (orthogonal, rest) = qr(&core.tall());
-    network.cores[k] = Core::from_unfolding(left, q, orthogonal.ncols(), &orthogonal);
-    network.absorb_from_left(k + 1, &rest);
-}
-
-/// Makes core `k` right-orthogonal, handing the rest to core `k - 1`.
-pub(super) fn pass_left(network: &mut Network, k: usize) {
-    let core = &network.cores[k];
-    let (q, right) = (core.q, core.right);
-    let (orthogonal, rest) = qr(&core.wide().transpose());
-    network.cores[k] = Core::from_unfolding(orthogonal.ncols(), q, right, &orthogonal.transpose());
-    network.absorb_from_right(k - 1, &rest.transpose());
 }

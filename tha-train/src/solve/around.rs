@@ -1,10 +1,12 @@
 //! What stands around a core, for a block of n rows: products with L_t to its left and R_t to its right, each column n numbers long.
 
-/// sum_a L(j, a) t_a for every output, rows x l.
+/// sum_a L(j, a) t_a for every output j, rows x l; in the same way sum_b V(a, b) R_b for every a.
 pub(super) fn predicted(left: &[f64], inner: &[f64], n: usize, outputs: usize) -> Vec<f64> {
     let mut prediction = vec![0.0; n * outputs];
     for (to, left) in prediction.chunks_exact_mut(n).zip(left.chunks_exact(inner.len())) {
-        to_sum(to, left, inner, n);
+        for (left, inner) in left.chunks_exact(n).zip(inner.chunks_exact(n)) {
+            to.iter_mut().zip(left.iter().zip(inner)).for_each(|(to, (l, i))| *to += l * i);
+        }
     }
     prediction
 }
@@ -32,11 +34,4 @@ pub(super) fn spread(sums: &[f64], right: &[f64], n: usize, (a, b): (usize, usiz
         }
     }
     values
-}
-
-/// Adds the sum over columns of products of two rows x a blocks.
-fn to_sum(to: &mut [f64], left: &[f64], inner: &[f64], n: usize) {
-    for (left, inner) in left.chunks_exact(n).zip(inner.chunks_exact(n)) {
-        to.iter_mut().zip(left.iter().zip(inner)).for_each(|(to, (l, i))| *to += l * i);
-    }
 }

@@ -4,11 +4,11 @@
 //! core is the penalty on the whole tensor.
 
 use super::SolveError;
-use super::als::{pass_left, pass_right};
 use super::local::Objective;
-use super::log::{Log, Step, StepKind};
+use super::log::{Step, StepKind, record};
 use super::precondition::Covariance;
 use crate::network::Network;
+use crate::progress::Progress;
 
 /// How far to go.
 #[derive(Clone, Copy, Debug)]
@@ -29,47 +29,39 @@ pub(super) fn sweeps(
     covariance: &Covariance,
     ridge: f64,
     effort: Effort,
-    log: &mut Log,
+    progress: &dyn Progress,
 ) -> Result<usize, SolveError> {
     let last = network.degree() - 1;
+    // Solves for one core; gives J with the penalty ridge ||V_k||^2.
+    let update = |network: &mut Network, k: usize| -> Result<f64, SolveError> {
+        let (before, after) = objective.local(network, k).descend(network, covariance, ridge, effort.steps);
+        let unit = objective.square().max(f64::MIN_POSITIVE);
+        let (kind, ranks) = (StepKind::Core(k), network.ranks());
+        let (loss, gain) = (after / unit, (before - after) / unit);
+        record(progress, Step { kind, loss, gain, truncation: 0.0, ranks })?;
+        Ok(after)
+    };
     network.orthogonalize_left();
     let mut before = f64::INFINITY;
     let mut sweep = 0;
     loop {
         sweep += 1;
         for k in (1..=last).rev() {
-            update(network, k, objective, covariance, ridge, effort.steps, log)?;
-            pass_left(network, k);
+            update(network, k)?;
+            network.pass_left(k);
         }
-        let loss = update(network, 0, objective, covariance, ridge, effort.steps, log)?;
+        let loss = update(network, 0)?;
         if last == 0 || sweep == effort.sweeps || before - loss < TOLERANCE * loss {
             return Ok(sweep);
         }
         before = loss;
         for k in 0..last {
             if k > 0 {
-                update(network, k, objective, covariance, ridge, effort.steps, log)?;
+                update(network, k)?;
             }
-            pass_right(network, k);
+            network.pass_right(k);
         }
     }
-}
-
-/// Solves for core `k`; gives J with the penalty ridge ||V_k||^2.
-fn update(
-    network: &mut Network,
-    k: usize,
-    objective: &dyn Objective,
-    covariance: &Covariance,
-    ridge: f64,
-    steps: usize,
-    log: &mut Log,
-) -> Result<f64, SolveError> {
-    let (before, after) = objective.local(network, k).descend(network, covariance, ridge, steps);
-    let unit = objective.square().max(f64::MIN_POSITIVE);
-    let (loss, gain) = (after / unit, (before - after) / unit);
-    log.record(Step { kind: StepKind::Core(k), loss, gain, truncation: 0.0, ranks: network.ranks() })?;
-    Ok(after)
 }
 
 #[cfg(test)]
@@ -79,6 +71,7 @@ mod tests {
     use super::super::rows::Rows;
     use super::*;
     use crate::network::Normal;
+    use crate::progress::Silent;
 
     #[test]
     fn the_penalty_is_the_norm_of_the_tensor_and_sweeps_go_down() {
@@ -90,7 +83,7 @@ mod tests {
         let mut losses = Vec::new();
         for _ in 0..4 {
             let effort = Effort { sweeps: 2, steps: 30 };
-            sweeps(&mut network, &rows, &covariance, 3.0, effort, &mut Log::silent()).unwrap();
+            sweeps(&mut network, &rows, &covariance, 3.0, effort, &Silent).unwrap();
             let norm: f64 = network.to_dense().iter().map(|v| v * v).sum();
             let core: f64 = network.cores[0].data.iter().map(|v| v * v).sum();
             assert!((core / norm - 1.0).abs() < 1e-10, "the first core carries the norm");

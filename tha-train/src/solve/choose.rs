@@ -7,12 +7,10 @@
 //! the best of what was tried before.
 
 use super::canonical::Effort;
-use super::held_out::{HeldOut, follow, follow_published};
-use super::log::Log;
+use super::held_out::HeldOut;
 use super::path::{Blocks, Fitted, Path};
-use super::{Decay, Problem, Ridge, SolveError, SolveParams, Solver, exact};
+use super::{Decay, Problem, Ridge, Run, SolveError, Solver, exact};
 use crate::network::Network;
-use crate::progress::Progress;
 use crate::stage::mean_and_std;
 use serde::{Deserialize, Serialize};
 
@@ -63,11 +61,6 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// Standard error of `error` over the blocks.
-    pub fn standard_error(&self) -> f64 {
-        mean_and_error(&self.blocks).1
-    }
-
     /// Where a fit to all rows starts: at the network that was fitted to all but the last block.
     pub fn start(&self) -> Option<&Network> {
         self.networks.last()
@@ -75,14 +68,9 @@ impl Choice {
 }
 
 /// Scores settings on blocks and chooses; `blocks` holds the number of the block of every row.
-pub(super) fn choose(
-    problem: &Problem<'_>,
-    blocks: &[usize],
-    options: &SolveParams,
-    progress: &dyn Progress,
-) -> Result<Choice, SolveError> {
-    let ranks = |cap| options.start_ranks(problem.y.ncols(), problem.x.ncols(), cap);
-    let log = &mut Log::new(progress);
+pub(super) fn choose(problem: &Problem<'_>, blocks: &[usize], run: Run<'_>) -> Result<Choice, SolveError> {
+    let options = run.options;
+    let ranks = |cap| options.start_ranks(problem, cap);
     let blocks = Blocks::new(problem, blocks, options.degree);
     // An output that does not move has no relative error; its absolute error counts.
     let spread: Vec<f64> = problem
@@ -101,19 +89,19 @@ pub(super) fn choose(
     let mut found = None;
     if free {
         let (fitted, held) = &blocks.parts[last];
-        found = exact::find(&fitted.part.problem(), &held.problem(), fitted.floor(), options, log)?;
+        found = exact::find(&fitted.part.problem(), &held.problem(), fitted.floor(), run)?;
     }
     if let Some(network) = found.take_if(|network| held_out.error(network) < SETTLED) {
-        return held_out.everywhere(network, options, log);
+        return held_out.everywhere(network, run);
     }
     let score = |settings: &Settings| match options.solver {
-        Solver::Ladder => follow(&held_out, settings, options, progress),
-        _ => follow_published(&held_out, settings, options, progress),
+        Solver::Ladder => held_out.follow(settings, run),
+        _ => held_out.follow_published(settings, run),
     };
     let mut tried: Vec<Choice> = Vec::new();
     let gamma = options.gamma.unwrap_or(if options.solver == Solver::Ladder { 1.0 } else { 0.3 });
     let mut best = Settings { ranks: ranks(options.max_rank), gamma, ridge: 0.0, decay: None, exact: false };
-    for decay in options.decays(true) {
+    for decay in options.decays() {
         tried.push(score(&Settings { decay, ..best.clone() })?);
     }
     if options.degree > 1 && options.solver == Solver::Ladder {
@@ -148,13 +136,13 @@ pub(super) fn choose(
         None if free && options.degree == 2 && chosen.error < NEAR => {
             // A random start has most likely led a quadratic network to its best minimum.
             let (fitted, _) = &blocks.parts[last];
-            Some(exact::polish(&fitted.part.problem(), None, &chosen.networks[last], options, log)?.0)
+            Some(exact::polish(&fitted.part.problem(), None, &chosen.networks[last], run)?.0)
         }
         found => found,
     };
     match found {
         Some(found) if held_out.error(&found) < CLEARLY * chosen.blocks[last] => {
-            held_out.everywhere(found, options, log)
+            held_out.everywhere(found, run)
         }
         _ => Ok(chosen),
     }
@@ -197,25 +185,26 @@ pub(super) fn fit_settings(
     problem: &Problem<'_>,
     settings: &Settings,
     from: Option<&Network>,
-    options: &SolveParams,
-    log: &mut Log<'_>,
+    run: Run<'_>,
 ) -> Result<(Network, usize), SolveError> {
+    let Run { options, progress } = run;
     if let (true, Some(from)) = (settings.exact, from) {
-        return exact::polish(problem, None, from, options, log);
+        return exact::polish(problem, None, from, run);
     }
     let fitted = Fitted::all(problem, options.degree);
     let mut path = Path::new(&fitted, 1, settings, options, from)?;
     if from.is_none() {
         for ridge in RIDGES.into_iter().filter(|&ridge| ridge > settings.ridge) {
-            path.follow(ridge, log)?;
+            path.follow(ridge, progress)?;
         }
     }
-    let sweeps = path.descend(settings.ridge, FINAL, log)?;
+    let sweeps = path.descend(settings.ridge, FINAL, progress)?;
     Ok((path.network(), sweeps))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::SolveParams;
     use super::*;
     use crate::network::Normal;
     use crate::progress::Silent;
@@ -251,7 +240,8 @@ mod tests {
         let mut ridge = |noise: f64| {
             let y = (&x * &law).map(|v| v + noise * normal.draw());
             let options = SolveParams { degree: 1, ..SolveParams::default() };
-            let choice = choose(&Problem { x: &x, y: &y }, &blocks, &options, &Silent).unwrap();
+            let run = Run { options: &options, progress: &Silent };
+            let choice = choose(&Problem { x: &x, y: &y }, &blocks, run).unwrap();
             (choice.settings.ridge, choice.error)
         };
         let (clean, noisy) = (ridge(0.0), ridge(30.0));

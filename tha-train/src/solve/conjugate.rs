@@ -7,9 +7,9 @@
 use super::jacobian::Components;
 use super::rows::{Block, Rows, in_order};
 use crate::linalg::{
-    add_product, cholesky_in_place, cholesky_solve, columns, columns_mut, set_product, view, view_mut,
+    add_product, cholesky_in_place, cholesky_solve, product, transposed_product, view, view_mut,
 };
-use crate::network::{Network, unfold};
+use crate::network::Network;
 use nalgebra::DMatrix;
 use std::borrow::Cow;
 
@@ -36,7 +36,7 @@ pub(super) struct Linearised<'a> {
 impl<'a> Linearised<'a> {
     pub(super) fn new(rows: &'a Rows<'a>, network: &Network) -> Self {
         let components = Components::new(network, 0..network.degree());
-        let unfolded: Vec<_> = network.cores.iter().map(unfold).collect();
+        let unfolded = network.unfolded();
         let (q, size, outputs) = (network.q(), components.list.len(), network.outputs());
         let blocks = rows.batch(0..rows.blocks());
         let of_block = |k: usize| {
@@ -51,9 +51,7 @@ impl<'a> Linearised<'a> {
                     *to += w * residual[j * x.nrows() + c];
                 }
             }
-            let mut gradient = DMatrix::zeros(q, size);
-            let weighted = columns(&weighted, x.nrows(), size);
-            set_product(view_mut(&mut gradient), view(x).transpose(), weighted);
+            let gradient = transposed_product(x, &DMatrix::from_vec(x.nrows(), size, weighted));
             let loss: f64 = residual.iter().map(|r| r * r).sum();
             (weights, coupling, gradient, loss)
         };
@@ -80,22 +78,19 @@ impl<'a> Linearised<'a> {
         let of_block = |k: usize| {
             let (x, y) = &self.blocks[k];
             let (n, outputs) = y.shape();
-            let mut values = vec![0.0; n * size];
-            set_product(columns_mut(&mut values, n, size), view(x), view(v));
+            let values = product(x, v);
             let mut back = vec![0.0; n * size];
             for j in 0..outputs {
                 let weights = || self.weights[k].chunks_exact(n).skip(j).step_by(outputs);
                 let mut sum = vec![0.0; n];
-                for (w, values) in weights().zip(values.chunks_exact(n)) {
+                for (w, values) in weights().zip(values.as_slice().chunks_exact(n)) {
                     sum.iter_mut().zip(w.iter().zip(values)).for_each(|(s, (w, v))| *s += w * v);
                 }
                 for (w, back) in weights().zip(back.chunks_exact_mut(n)) {
                     back.iter_mut().zip(w.iter().zip(&sum)).for_each(|(b, (w, s))| *b += w * s);
                 }
             }
-            let mut part = DMatrix::zeros(v.nrows(), size);
-            set_product(view_mut(&mut part), view(x).transpose(), columns(&back, n, size));
-            part
+            transposed_product(x, &DMatrix::from_vec(n, size, back))
         };
         let mut product = DMatrix::zeros(v.nrows(), size);
         in_order(self.blocks.len(), of_block, |part| product += part);

@@ -7,8 +7,8 @@
 use super::gram::gram;
 use super::moments::{Moments, Points};
 use super::{Problem, SolveError};
-use crate::linalg::{cholesky_in_place, cholesky_solve, minimal_norm, product, svd};
-use crate::network::{BLOCK, Core, Monomials, Network, monomials};
+use crate::linalg::{cholesky_in_place, cholesky_solve, minimal_norm, product, qr, svd};
+use crate::network::{BLOCK, Core, Monomials, Network, kept, monomials};
 use nalgebra::DMatrix;
 
 /// Largest normal equations, primal or dual: 0.3 GB.
@@ -24,20 +24,18 @@ pub(super) const MONOMIALS: usize = 600;
 pub(super) const ROWS_PER_MONOMIAL: usize = 4;
 
 /// Solves `gram z = rhs` with `ridge` on the diagonal, minimal-norm where that is singular.
-fn solve(gram: DMatrix<f64>, rhs: &DMatrix<f64>, ridge: f64) -> Result<DMatrix<f64>, SolveError> {
+fn solve(mut gram: DMatrix<f64>, rhs: &DMatrix<f64>, ridge: f64) -> Result<DMatrix<f64>, SolveError> {
     let size = gram.nrows();
     let largest = (0..size).fold(f64::MIN_POSITIVE, |m, i| m.max(gram[(i, i)]));
+    (0..size).for_each(|i| gram[(i, i)] += ridge);
     let mut factor = gram.clone();
-    (0..size).for_each(|i| factor[(i, i)] += ridge);
     let smallest = |f: &DMatrix<f64>| (0..size).fold(f64::INFINITY, |m, i| m.min(f[(i, i)]));
     if cholesky_in_place(&mut factor) && smallest(&factor).powi(2) > CUTOFF * largest {
         let mut solution = rhs.clone();
         cholesky_solve(&factor, &mut solution);
         return Ok(solution);
     }
-    let mut damped = gram;
-    (0..size).for_each(|i| damped[(i, i)] += ridge);
-    minimal_norm(&damped, rhs, CUTOFF)
+    minimal_norm(&gram, rhs, CUTOFF)
         .ok_or(SolveError::Numerical { what: "eigenvalues of the normal equations" })
 }
 
@@ -99,18 +97,12 @@ impl<'a> System<'a> {
         let entries = q.saturating_pow(degree as u32).saturating_mul(outputs);
         let count = monomials(q, degree);
         let advice = "use the ladder, fewer inputs, less memory or a lower degree";
-        if entries > ENTRIES {
-            let what = "the dense tensor";
-            return Err(SolveError::TooLarge { what, needed: entries, limit: ENTRIES, advice });
-        }
-        if count.min(rows) > UNKNOWNS {
-            let needed = count.min(rows);
-            return Err(SolveError::TooLarge {
-                what: "direct least squares",
-                needed,
-                limit: UNKNOWNS,
-                advice,
-            });
+        for (what, needed, limit) in
+            [("the dense tensor", entries, ENTRIES), ("direct least squares", count.min(rows), UNKNOWNS)]
+        {
+            if needed > limit {
+                return Err(SolveError::TooLarge { what, needed, limit, advice });
+            }
         }
         let monomials = Monomials::new(q, degree);
         let (gram, rhs) = if count <= rows {
@@ -142,9 +134,7 @@ impl<'a> System<'a> {
             self.sums(&solution)
         };
         let dense = self.monomials.tensor(&coefficients);
-        let (outputs, q, degree) = (coefficients.ncols(), self.problem.x.ncols(), self.monomials.degree());
-        from_dense(&dense, outputs, q, degree, tolerance, cap)
-            .ok_or(SolveError::Numerical { what: "singular value decomposition" })
+        self.cut(&dense, tolerance, cap).ok_or(SolveError::Numerical { what: "singular value decomposition" })
     }
 
     /// phi^T v.
@@ -162,33 +152,28 @@ impl<'a> System<'a> {
             work(at, self.monomials.values(&block));
         }
     }
-}
 
-/// TT-SVD of a dense tensor, `outputs` x q^d row-major.
-fn from_dense(
-    dense: &[f64],
-    outputs: usize,
-    q: usize,
-    degree: usize,
-    tolerance: f64,
-    cap: usize,
-) -> Option<Network> {
-    let norm = dense.iter().map(|v| v * v).sum::<f64>();
-    let budget = tolerance.powi(2) * norm / (degree - 1).max(1) as f64;
-    let mut cores = Vec::new();
-    let mut rest = DMatrix::from_row_slice(outputs * q, q.pow(degree as u32 - 1), dense);
-    let mut left = outputs;
-    for _ in 1..degree {
-        // Of the wide matrix only the left singular vectors are needed: those of R^T where rest^T = Q R.
-        let (_, r) = crate::linalg::qr(&rest.transpose());
-        let parts = svd(&r.transpose())?;
-        let rank = crate::network::kept(&parts.s, budget).clamp(1, cap);
-        let basis = parts.u.columns(0, rank).into_owned();
-        cores.push(Core::from_unfolding(left, q, rank, &basis));
-        let next = basis.tr_mul(&rest);
-        rest = DMatrix::from_row_slice(rank * q, next.ncols() / q, next.transpose().as_slice());
-        left = rank;
+    /// TT-SVD of a dense tensor, l x q^d row-major.
+    fn cut(&self, dense: &[f64], tolerance: f64, cap: usize) -> Option<Network> {
+        let (q, outputs) = (self.problem.x.ncols(), self.problem.y.ncols());
+        let degree = self.monomials.degree();
+        let norm = dense.iter().map(|v| v * v).sum::<f64>();
+        let budget = tolerance.powi(2) * norm / (degree - 1).max(1) as f64;
+        let mut cores = Vec::new();
+        let mut rest = DMatrix::from_row_slice(outputs * q, q.pow(degree as u32 - 1), dense);
+        let mut left = outputs;
+        for _ in 1..degree {
+            // Of the wide matrix only the left singular vectors are needed: those of R^T where rest^T = Q R.
+            let (_, r) = qr(&rest.transpose());
+            let parts = svd(&r.transpose())?;
+            let rank = kept(&parts.s, budget).clamp(1, cap);
+            let basis = parts.u.columns(0, rank).into_owned();
+            cores.push(Core::from_unfolding(left, q, rank, &basis));
+            let next = basis.tr_mul(&rest);
+            rest = DMatrix::from_row_slice(rank * q, next.ncols() / q, next.transpose().as_slice());
+            left = rank;
+        }
+        cores.push(Core::from_unfolding(left, q, 1, &rest));
+        Some(Network { cores })
     }
-    cores.push(Core::from_unfolding(left, q, 1, &rest));
-    Some(Network { cores })
 }

@@ -9,10 +9,9 @@
 use super::Problem;
 use super::conjugate::Linearised;
 use super::rows::{Rows, in_order};
-use crate::linalg::product;
 use crate::linalg::{
-    add_gram_lower, add_product, cholesky_in_place, cholesky_solve, qr, set_product, svd, symmetric_eigen,
-    view, view_mut,
+    add_gram_lower, add_product, cholesky_in_place, cholesky_solve, product, qr, set_product, svd,
+    symmetric_eigen, transposed_product, view, view_mut,
 };
 use crate::network::{BLOCK, Features, Monomials, Network};
 use nalgebra::DMatrix;
@@ -69,10 +68,7 @@ impl<'a> Directions<'a> {
         for rest in self.rest.column_iter() {
             let moment = mean(self.x.nrows(), (q, q), |at, rows| {
                 let plain = self.x.rows(at, rows);
-                let mut part = DMatrix::zeros(q, q);
-                let weighted = weighted(&plain, &rest.as_slice()[at..]);
-                set_product(view_mut(&mut part), view(&plain).transpose(), view(&weighted));
-                part
+                transposed_product(&plain, &weighted(&plain, &rest.as_slice()[at..]))
             });
             add_product(view_mut(&mut squares), view(&moment), view(&moment));
         }
@@ -107,9 +103,7 @@ impl<'a> Directions<'a> {
                 }
                 add_product(view_mut(&mut right), view(&kernel), view(&others));
             }
-            let mut part = DMatrix::zeros(q, q);
-            set_product(view_mut(&mut part), view(&x).transpose(), view(&right));
-            part
+            transposed_product(&x, &right)
         });
         let (values, vectors) = symmetric_eigen(&(&pairs + pairs.transpose()))?;
         // Only noise makes eigenvalues negative, and as large ones on the other side.
@@ -166,11 +160,8 @@ pub(super) fn beyond(
         let mut part = DMatrix::zeros(q, wide * rest.ncols());
         for (j, rest) in rest.column_iter().enumerate() {
             let weighted = weighted(&phi, &rest.as_slice()[at..]);
-            set_product(
-                view_mut(&mut part).subcols_mut(j * wide, wide),
-                view(&x).transpose(),
-                view(&weighted),
-            );
+            let to = view_mut(&mut part).subcols_mut(j * wide, wide);
+            set_product(to, view(&x).transpose(), view(&weighted));
         }
         part
     });

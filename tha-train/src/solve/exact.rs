@@ -7,11 +7,11 @@
 use super::direct::{self, MONOMIALS};
 use super::frame::Frame;
 use super::levenberg::{Descent, EXPLICIT};
-use super::log::{Log, Step, StepKind};
+use super::log::{Step, StepKind, record};
 use super::moments::Moments;
 use super::rows::Rows;
 use super::search::{EXACT, SMALL, search};
-use super::{Problem, SolveError, SolveParams};
+use super::{Problem, Run, SolveError};
 use crate::network::{Features, Network, dimension, monomials};
 
 /// Below [`EXACT`] moments have lost digits that the rows still have: the part of the loss that a step has to gain there to be
@@ -24,16 +24,15 @@ pub(super) fn find(
     problem: &Problem<'_>,
     judge: &Problem<'_>,
     floor: Option<f64>,
-    options: &SolveParams,
-    log: &mut Log<'_>,
+    run: Run<'_>,
 ) -> Result<Option<Network>, SolveError> {
     if floor.is_some_and(|floor| floor > SMALL) {
         // Nothing of this degree fits well.
         return Ok(None);
     }
-    let (q, outputs) = (problem.x.ncols(), problem.y.ncols());
+    let (options, q, outputs) = (run.options, problem.x.ncols(), problem.y.ncols());
     let known = monomials(q, options.degree) <= MONOMIALS;
-    let smallest = options.start_ranks(outputs, q, options.max_rank.min(2));
+    let smallest = options.start_ranks(problem, options.max_rank.min(2));
     if !known && (options.degree == 2 || problem.y.len() < dimension(&smallest, outputs, q)) {
         // Random starts find quadratic networks, and rows that do not determine a network of rank two find none.
         return Ok(None);
@@ -45,19 +44,19 @@ pub(super) fn find(
     if direct.as_ref().is_some_and(|direct| direct.variance > SMALL) {
         return Ok(None);
     }
-    let ranks = options.start_ranks(outputs, q, options.max_rank);
+    let ranks = options.start_ranks(problem, options.max_rank);
     let largest = Network::zeros(y.ncols(), x.ncols(), &ranks).parameters();
     let moments = direct.as_ref().and_then(|direct| direct.moments.as_ref());
     let rows = match moments.filter(|_| largest <= EXPLICIT) {
         Some(moments) => Rows::condensed(moments),
         None => Rows::new(&inside, 1),
     };
-    let candidates = search(&inside, &rows, direct.as_ref(), options, log)?;
+    let candidates = search(&inside, &rows, direct.as_ref(), run)?;
     let (x, y) = frame.enter(judge);
     let loss = |network: &Network| (network.evaluate(&x) - &y).norm_squared();
     let candidates = candidates.into_iter().map(|candidate| candidate.network);
     let Some(mut network) = candidates.min_by(|a, b| loss(a).total_cmp(&loss(b))) else { return Ok(None) };
-    descend(&mut network, &rows, &inside, options, log)?;
+    descend(&mut network, &rows, &inside, run)?;
     Ok(Some(frame.leave(&network)))
 }
 
@@ -67,20 +66,19 @@ pub(super) fn polish(
     problem: &Problem<'_>,
     moments: Option<&Moments>,
     network: &Network,
-    options: &SolveParams,
-    log: &mut Log<'_>,
+    run: Run<'_>,
 ) -> Result<(Network, usize), SolveError> {
     let frame = Frame::new(problem)?;
     let (x, y) = frame.enter(problem);
     let inside = Problem { x: &x, y: &y };
     let mut network = frame.enter_network(network);
     network.balance();
-    let entered = moments.map(|moments| moments.entered(frame.map(), frame.scale()));
+    let entered = moments.map(|moments| moments.entered(&frame.map, frame.scale));
     let rows = match entered.as_ref().filter(|_| network.parameters() <= EXPLICIT) {
         Some(moments) => Rows::condensed(moments),
         None => Rows::new(&inside, 1),
     };
-    let steps = descend(&mut network, &rows, &inside, options, log)?;
+    let steps = descend(&mut network, &rows, &inside, run)?;
     Ok((frame.leave(&network), steps))
 }
 
@@ -89,12 +87,12 @@ fn descend(
     network: &mut Network,
     rows: &Rows<'_>,
     problem: &Problem<'_>,
-    options: &SolveParams,
-    log: &mut Log<'_>,
+    run: Run<'_>,
 ) -> Result<usize, SolveError> {
-    let unit = rows.square();
+    let Run { options, progress } = run;
+    let unit = rows.square;
     if rows.are_condensed() && rows.loss(network) <= EXACT * unit {
-        return descend(network, &Rows::new(problem, 1), problem, options, log);
+        return descend(network, &Rows::new(problem, 1), problem, run);
     }
     let mut descent = Descent::new(network.clone());
     let mut done = options.sweeps;
@@ -102,7 +100,7 @@ fn descend(
         let gain = descent.step(rows, 0.0).unwrap_or(0.0);
         let (loss, ranks) = (descent.loss, descent.network.ranks());
         let kind = StepKind::AllCores;
-        log.record(Step { kind, loss: loss / unit, gain: gain / unit, truncation: 0.0, ranks })?;
+        record(progress, Step { kind, loss: loss / unit, gain: gain / unit, truncation: 0.0, ranks })?;
         let least = if loss <= EXACT * unit { WORTHWHILE } else { options.tolerance };
         if gain <= least * (loss + gain) || loss <= 1e-28 * unit {
             done = step + 1;
@@ -111,7 +109,7 @@ fn descend(
     }
     *network = descent.network;
     if rows.are_condensed() && descent.loss <= EXACT * unit {
-        done += descend(network, &Rows::new(problem, 1), problem, options, log)?;
+        done += descend(network, &Rows::new(problem, 1), problem, run)?;
     }
     Ok(done)
 }

@@ -31,10 +31,11 @@ const FADED: f64 = 1e-12;
 /// The maps between a problem's coordinates and the solver's.
 pub(super) struct Frame {
     /// q x q', x' = map^T x.
-    map: DMatrix<f64>,
+    pub(super) map: DMatrix<f64>,
     /// q' x q, inverse map = 1.
     inverse: DMatrix<f64>,
-    scale: f64,
+    /// Root mean square of the outputs, one inside.
+    pub(super) scale: f64,
 }
 
 impl Frame {
@@ -139,11 +140,6 @@ impl Frame {
         Ok(Self { map: diagonal(size), inverse: diagonal(size.recip()), scale })
     }
 
-    /// q x q', x' = map^T x.
-    pub(super) fn map(&self) -> &DMatrix<f64> {
-        &self.map
-    }
-
     /// X'^T X' of the rows of which X^T X is given.
     pub(super) fn second(&self, second: &DMatrix<f64>) -> DMatrix<f64> {
         let map = &self.map;
@@ -152,11 +148,6 @@ impl Frame {
             return DMatrix::from_fn(rows, columns, |i, j| map[(i, i)] * second[(i, j)] * map[(j, j)]);
         }
         transposed_product(map, &product(second, map))
-    }
-
-    /// Root mean square of the outputs, one inside.
-    pub(super) fn scale(&self) -> f64 {
-        self.scale
     }
 
     /// The problem's own inputs, outputs of unit mean square: for solvers that are to run as published.

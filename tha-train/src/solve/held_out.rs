@@ -1,12 +1,13 @@
 //! Blocks as judges: networks are fitted without each block in turn and scored on it.
 
 use super::choose::{Choice, RIDGES, Settings, least};
-use super::log::Log;
-use super::path::{Blocks, Fitted, Path, for_each_block, squares};
+use super::log::go_on;
+use super::path::{Blocks, Fitted, Path, squares};
 use super::quadratic::Quadratic;
-use super::{Ridge, SolveError, SolveParams, Solver, exact, published};
+use super::{Ridge, Run, SolveError, SolveParams, Solver, exact, published};
 use crate::network::Network;
-use crate::progress::Progress;
+use crate::progress::Silent;
+use rayon::prelude::*;
 
 /// A path ends after so many ridges without a smaller error.
 const PATIENCE: usize = 2;
@@ -52,82 +53,67 @@ impl HeldOut<'_> {
     }
 
     /// The choice of a network that was found without the last block, polished without each of the others.
-    pub(super) fn everywhere(
-        &self,
-        found: Network,
-        options: &SolveParams,
-        log: &mut Log<'_>,
-    ) -> Result<Choice, SolveError> {
+    pub(super) fn everywhere(&self, found: Network, run: Run<'_>) -> Result<Choice, SolveError> {
         let parts = &self.blocks.parts;
         let mut networks = Vec::with_capacity(parts.len());
-        let options = &SolveParams { sweeps: STEPS, ..options.clone() };
+        let options = &SolveParams { sweeps: STEPS, ..run.options.clone() };
+        let run = Run { options, ..run };
         for (fitted, _) in &parts[..parts.len() - 1] {
             let moments = fitted.quadratic.as_ref().and_then(Quadratic::moments);
-            networks.push(exact::polish(&fitted.part.problem(), moments.as_ref(), &found, options, log)?.0);
+            let problem = fitted.part.problem();
+            networks.push(exact::polish(&problem, moments.as_ref(), &found, run)?.0);
         }
         let settings = Settings { ranks: found.ranks(), gamma: 1.0, ridge: 0.0, decay: None, exact: true };
         networks.push(found);
         Ok(self.score(settings, networks))
     }
-}
 
-/// Follows the ridges with everything else given; the best of them.
-pub(super) fn follow(
-    held_out: &HeldOut<'_>,
-    settings: &Settings,
-    options: &SolveParams,
-    progress: &dyn Progress,
-) -> Result<Choice, SolveError> {
-    let ridges: &[f64] = match &options.ridge {
-        Ridge::Auto => &RIDGES,
-        Ridge::Fixed(ridge) => std::slice::from_ref(ridge),
-    };
-    let parts = &held_out.blocks.parts;
-    let mut paths = Vec::with_capacity(parts.len());
-    for (fitted, _) in parts {
-        paths.push(Path::new(fitted, parts.len(), settings, options, None)?);
-    }
-    let mut tried: Vec<Choice> = Vec::new();
-    let mut waiting = 0;
-    for &ridge in ridges {
-        for_each_block(&mut paths, |path| path.follow(ridge, &mut Log::silent()))?;
-        Log::new(progress).check()?;
-        let networks = paths.iter().map(Path::network).collect();
-        let choice = held_out.score(Settings { ridge, ..settings.clone() }, networks);
-        waiting = if tried.last().is_none_or(|best| choice.error < best.error) { 0 } else { waiting + 1 };
-        if waiting == 0 {
-            tried = vec![choice];
-        } else if waiting == PATIENCE {
-            break;
-        }
-    }
-    Ok(tried.swap_remove(0))
-}
-
-/// The same for the published solvers: of these only the direct one has a ridge to choose.
-pub(super) fn follow_published(
-    held_out: &HeldOut<'_>,
-    settings: &Settings,
-    options: &SolveParams,
-    progress: &dyn Progress,
-) -> Result<Choice, SolveError> {
-    let ridges: Vec<f64> = match (options.ridge, options.solver) {
-        (Ridge::Fixed(ridge), _) => vec![ridge],
-        (Ridge::Auto, Solver::Direct) => RIDGES.iter().map(|ridge| 1e-4 * ridge).chain([0.0]).collect(),
-        (Ridge::Auto, _) => vec![0.0],
-    };
-    let mut tried = Vec::with_capacity(ridges.len());
-    for ridge in ridges {
-        let settings = Settings { ridge, ..settings.clone() };
-        let log = &mut Log::new(progress);
-        let fit = |(fitted, _): &(Fitted<'_>, _)| {
-            published(options.solver, &fitted.part.problem(), &settings, options, log)
-                .map(|(network, _)| network)
+    /// Follows the ridges with everything else given; the best of them.
+    pub(super) fn follow(&self, settings: &Settings, run: Run<'_>) -> Result<Choice, SolveError> {
+        let ridges: &[f64] = match &run.options.ridge {
+            Ridge::Auto => &RIDGES,
+            Ridge::Fixed(ridge) => std::slice::from_ref(ridge),
         };
-        let networks = held_out.blocks.parts.iter().map(fit).collect::<Result<Vec<_>, _>>()?;
-        tried.push(held_out.score(settings, networks));
+        let parts = &self.blocks.parts;
+        let mut paths = Vec::with_capacity(parts.len());
+        for (fitted, _) in parts {
+            paths.push(Path::new(fitted, parts.len(), settings, run.options, None)?);
+        }
+        let mut tried: Vec<Choice> = Vec::new();
+        let mut waiting = 0;
+        for &ridge in ridges {
+            paths.par_iter_mut().try_for_each(|path| path.follow(ridge, &Silent))?;
+            go_on(run.progress)?;
+            let networks = paths.iter().map(Path::network).collect();
+            let choice = self.score(Settings { ridge, ..settings.clone() }, networks);
+            waiting = if tried.last().is_none_or(|best| choice.error < best.error) { 0 } else { waiting + 1 };
+            if waiting == 0 {
+                tried = vec![choice];
+            } else if waiting == PATIENCE {
+                break;
+            }
+        }
+        Ok(tried.swap_remove(0))
     }
-    Ok(least(&tried).clone())
+
+    /// The same for the published solvers: of these only the direct one has a ridge to choose.
+    pub(super) fn follow_published(&self, settings: &Settings, run: Run<'_>) -> Result<Choice, SolveError> {
+        let ridges: Vec<f64> = match (run.options.ridge, run.options.solver) {
+            (Ridge::Fixed(ridge), _) => vec![ridge],
+            (Ridge::Auto, Solver::Direct) => RIDGES.iter().map(|ridge| 1e-4 * ridge).chain([0.0]).collect(),
+            (Ridge::Auto, _) => vec![0.0],
+        };
+        let mut tried = Vec::with_capacity(ridges.len());
+        for ridge in ridges {
+            let settings = Settings { ridge, ..settings.clone() };
+            let fit = |(fitted, _): &(Fitted<'_>, _)| {
+                published(&fitted.part.problem(), &settings, run).map(|(network, _)| network)
+            };
+            let networks = self.blocks.parts.iter().map(fit).collect::<Result<Vec<_>, _>>()?;
+            tried.push(self.score(settings, networks));
+        }
+        Ok(least(&tried).clone())
+    }
 }
 
 #[cfg(test)]
@@ -136,7 +122,6 @@ mod tests {
     use super::super::choose::choose;
     use super::*;
     use crate::network::Normal;
-    use crate::progress::Silent;
     use nalgebra::DMatrix;
 
     #[test]
@@ -147,7 +132,7 @@ mod tests {
         let blocks: Vec<usize> = (0..200).map(|t| t % 4).collect();
         let options = SolveParams { degree: 2, max_rank: 2, ..SolveParams::default() };
         let problem = Problem { x: &x, y: &y };
-        let before = choose(&problem, &blocks, &options, &Silent).unwrap();
+        let before = choose(&problem, &blocks, Run { options: &options, progress: &Silent }).unwrap();
         // Other outputs in block 2 change every network but the one that left it out.
         let mut other = y.clone();
         (0..200).filter(|t| blocks[*t] == 2).for_each(|t| other.row_mut(t).fill(5.0));
@@ -157,7 +142,7 @@ mod tests {
             let blocks = Blocks::new(&Problem { x: &x, y }, &blocks, 2);
             let settings = Settings { ridge: 0.0, ranks: vec![2], ..before.settings.clone() };
             let held_out = HeldOut { blocks: &blocks, spread: &[1.0, 1.0] };
-            follow(&held_out, &settings, &options, &Silent).unwrap().networks
+            held_out.follow(&settings, Run { options: &options, progress: &Silent }).unwrap().networks
         };
         let (a, b) = (networks(&y), networks(&other));
         assert_eq!((0..4).map(|k| a[k] == b[k]).collect::<Vec<_>>(), [false, false, true, false]);

@@ -7,9 +7,8 @@
 use super::levenberg::EXPLICIT;
 use super::moments::Moments;
 use super::rows::{Rows, WORTH_A_THREAD, in_order};
-use crate::linalg::product;
-use crate::linalg::{add_gram_lower, set_product, view, view_mut};
-use crate::network::{Contraction, Network, unfold};
+use crate::linalg::{add_gram_lower, product, transposed_product, view, view_mut};
+use crate::network::{Contraction, Network};
 use nalgebra::DMatrix;
 use std::ops::Range;
 
@@ -35,7 +34,7 @@ impl NormalEquations {
     /// The same in the memory of others, where it suffices: fresh memory for every step costs a tenth of a short descent.
     pub(super) fn within(old: Self, rows: &Rows, network: &Network, cores: Range<usize>) -> Self {
         let components = Components::new(network, cores);
-        let unfolded: Vec<_> = network.cores.iter().map(unfold).collect();
+        let unfolded = network.unfolded();
         if let Some(moments) = rows.moments() {
             return Self::condensed(old, moments, network, &components, &unfolded);
         }
@@ -79,16 +78,16 @@ impl NormalEquations {
         components: &Components,
         unfolded: &[DMatrix<f64>],
     ) -> Self {
-        let (x, y) = moments.points();
+        let (x, y) = &moments.points;
         let (weights, residual) = components.weights(network, unfolded, x, y);
         let residual = moments.mixed(&residual);
         let mut all = old.emptied(components.list.len() * x.ncols());
-        all.loss = moments.rest() + residual.norm_squared();
+        all.loss = moments.rest + residual.norm_squared();
         for (j, residual) in residual.column_iter().enumerate() {
             let places = components.places(j, x.ncols());
             let slopes = components.slopes(&places, &weights, x, j, DMatrix::zeros(0, 0));
             let residual = DMatrix::from_column_slice(residual.len(), 1, residual.as_slice());
-            all.add(&places, &product(moments.mixing(), &slopes), &residual);
+            all.add(&places, &product(&moments.mixing, &slopes), &residual);
         }
         all
     }
@@ -109,8 +108,7 @@ impl NormalEquations {
 
     /// Adds rows of the Jacobian whose columns have these places among the coefficients.
     fn add(&mut self, places: &[Place], slopes: &DMatrix<f64>, residual: &DMatrix<f64>) {
-        let mut gradient = DMatrix::zeros(places.len(), 1);
-        set_product(view_mut(&mut gradient), view(slopes).transpose(), view(residual));
+        let gradient = transposed_product(slopes, residual);
         let add_gram = |gram: &mut DMatrix<f64>| add_gram_lower(view_mut(gram), view(slopes));
         if places.len() == self.gradient.len() {
             add_gram(&mut self.gram);
@@ -163,7 +161,7 @@ impl Components {
         y: &DMatrix<f64>,
     ) -> (Vec<f64>, Vec<f64>) {
         let rows = x.nrows();
-        let parts = Contraction::new(network, unfolded, x.as_slice(), rows);
+        let parts = Contraction::new(network, unfolded, x);
         let residual = y.as_slice().iter().zip(parts.outputs()).map(|(y, f)| y - f).collect();
         let outputs = self.outputs;
         let mut w = vec![0.0; self.list.len() * outputs * rows];

@@ -77,7 +77,7 @@ impl Local<'_> {
 impl Objective for Rows<'_> {
     fn local<'a>(&'a self, network: &Network, k: usize) -> Local<'a> {
         let rows = self;
-        let unfolded: Vec<_> = network.cores.iter().map(unfold).collect();
+        let unfolded = network.unfolded();
         let core = &network.cores[k];
         let (q, bonds, outputs) = (core.q, (core.left, core.right), network.outputs());
         let width = if k == 0 { core.right } else { core.left * core.right };
@@ -87,8 +87,7 @@ impl Objective for Rows<'_> {
             let (mut loss, mut around) = (0.0, Vec::new());
             each(rows, group, |_, x, y| {
                 let n = x.nrows();
-                let values: Vec<Vec<f64>> = unfolded.iter().map(|core| x.times(core)).collect();
-                let mut parts = Contraction::of_values(network, &values, n);
+                let mut parts = Contraction::new(network, &unfolded, x);
                 let residual: Vec<f64> =
                     y.as_slice().iter().zip(parts.outputs()).map(|(y, f)| y - f).collect();
                 loss += residual.iter().map(|r| r * r).sum::<f64>();
@@ -124,7 +123,7 @@ impl Objective for Rows<'_> {
     }
 
     fn square(&self) -> f64 {
-        self.square()
+        self.square
     }
 }
 
@@ -143,19 +142,14 @@ impl Around<'_> {
     /// sum_t x_t x_t^T v A_t^T A_t.
     fn apply(&self, v: &DMatrix<f64>) -> DMatrix<f64> {
         let (q, size) = v.shape();
-        let (a, b) = self.bonds;
+        let (a, _) = self.bonds;
         let of_group = |group: usize| {
             let mut sum = DMatrix::zeros(q, size);
             each(self.rows, group, |block, x, _| {
                 let (left, right) = &self.parts[block];
                 let n = x.nrows();
                 let values = x.times(v);
-                let mut inner = vec![0.0; n * a];
-                for (to, from) in inner.chunks_exact_mut(n).zip(values.chunks_exact(n * b)) {
-                    for (from, right) in from.chunks_exact(n).zip(right.chunks_exact(n)) {
-                        to.iter_mut().zip(from.iter().zip(right)).for_each(|(to, (f, r))| *to += f * r);
-                    }
-                }
+                let inner = predicted(&values, right, n, a);
                 let prediction = match self.outputs {
                     None => inner,
                     Some(outputs) => predicted(left, &inner, n, outputs),
@@ -225,7 +219,7 @@ pub(super) mod tests {
         let (x, y) = problem(1, 300, q, outputs);
         let rows = Problem { x: &x, y: &y };
         let forms = Forms::new(q, 3);
-        let quadratic = Quadratic::new(&forms, &forms.sums(&rows)).unwrap();
+        let quadratic = Quadratic::new(&forms, &forms.pairs.sums(&rows)).unwrap();
         // The problem's own coordinates.
         let settings = Settings { ranks: vec![2, 3], gamma: 3.0, ridge, decay: None, exact: false };
         let frame = Frame::of((&(x.transpose() * &x), 300, 1.0), &settings, 1).unwrap();

@@ -1,6 +1,7 @@
 //! The record of a fit: one [`Step`] per update, passed on to a [`Progress`] as they come.
 
-use crate::progress::{Event, Progress, Silent};
+use super::SolveError;
+use crate::progress::{Event, Progress};
 use std::fmt;
 
 /// What kind of update a step was.
@@ -50,31 +51,13 @@ impl fmt::Display for Step {
     }
 }
 
-/// Collects the steps and passes them on.
-pub(super) struct Log<'a> {
-    pub(super) steps: Vec<Step>,
-    progress: &'a dyn Progress,
+/// Passes a step on; an error when somebody wants to stop.
+pub(super) fn record(progress: &dyn Progress, step: Step) -> Result<(), SolveError> {
+    progress.report(&Event::Step(&step));
+    go_on(progress)
 }
 
-impl<'a> Log<'a> {
-    pub(super) fn new(progress: &'a dyn Progress) -> Self {
-        Self { steps: Vec::new(), progress }
-    }
-
-    /// Tells nobody.
-    pub(super) fn silent() -> Log<'static> {
-        Log { steps: Vec::new(), progress: &Silent }
-    }
-
-    /// An error when somebody wants to stop.
-    pub(super) fn check(&self) -> Result<(), super::SolveError> {
-        if self.progress.stop() { Err(super::SolveError::Stopped) } else { Ok(()) }
-    }
-
-    /// Records a step; an error when somebody wants to stop.
-    pub(super) fn record(&mut self, step: Step) -> Result<(), super::SolveError> {
-        self.progress.report(&Event::Step(&step));
-        self.steps.push(step);
-        self.check()
-    }
+/// An error when somebody wants to stop.
+pub(super) fn go_on(progress: &dyn Progress) -> Result<(), SolveError> {
+    if progress.stop() { Err(SolveError::Stopped) } else { Ok(()) }
 }

@@ -51,7 +51,6 @@ pub use search::Rule;
 use crate::data::BLOCKS;
 use crate::network::{Features, Network, Normal, dimension};
 use crate::progress::Progress;
-use log::Log;
 use nalgebra::DMatrix;
 use path::{Fitted, Part};
 use rows::Rows;
@@ -93,12 +92,12 @@ pub fn choose(
     options.check()?;
     problem.check()?;
     agree("blocks of rows", blocks.len(), problem.x.nrows())?;
-    let ranks = options.start_ranks(problem.y.ncols(), problem.x.ncols(), options.max_rank);
+    let ranks = options.start_ranks(problem, options.max_rank);
     let enough = (ROWS_PER_DIMENSION * dimension(&ranks, problem.y.ncols(), problem.x.ncols())).max(ROWS);
     let some: Vec<usize> = (0..blocks.len()).step_by((blocks.len() / enough).max(1)).collect();
     let labels: Vec<usize> = some.iter().map(|&row| blocks[row]).collect();
     let part = Part::new(problem, some);
-    within_pool(|| choose::choose(&part.problem(), &labels, options, progress))
+    within_pool(|| choose::choose(&part.problem(), &labels, Run { options, progress }))
 }
 
 /// Fits settings to all rows, from a network that was fitted with them to others where there is one.
@@ -115,12 +114,13 @@ pub fn fit(
         agree("columns of x", problem.x.ncols(), from.q())?;
         agree("outputs of y", problem.y.ncols(), from.outputs())?;
     }
+    let run = Run { options, progress };
     let (network, sweeps) = within_pool(|| match options.solver {
         _ if problem.y.iter().all(|y| *y == 0.0) => {
             Ok((Network::zeros(problem.y.ncols(), problem.x.ncols(), &settings.ranks), 0))
         }
-        Solver::Ladder => choose::fit_settings(problem, settings, from, options, &mut Log::new(progress)),
-        solver => published(solver, problem, settings, options, &mut Log::new(progress)),
+        Solver::Ladder => choose::fit_settings(problem, settings, from, run),
+        _ => published(problem, settings, run),
     })?;
     let norm = problem.y.norm();
     let error = (network.evaluate(problem.x) - problem.y).norm();
@@ -140,47 +140,49 @@ pub fn choose_and_fit(
     fit(problem, &choice.settings, choice.start(), options, progress)
 }
 
+/// What every step of a choice or a fit is done with.
+#[derive(Clone, Copy)]
+struct Run<'a> {
+    options: &'a SolveParams,
+    progress: &'a dyn Progress,
+}
+
 /// The solvers as published, on outputs of unit mean square.
 fn published(
-    solver: Solver,
     problem: &Problem<'_>,
     settings: &Settings,
-    options: &SolveParams,
-    log: &mut Log<'_>,
+    run: Run<'_>,
 ) -> Result<(Network, usize), SolveError> {
+    let options = run.options;
     let frame = Fitted::rows(problem).published_frame(settings, options)?;
     let (x, y) = frame.enter(problem);
     let inside = Problem { x: &x, y: &y };
     let ridge = settings.ridge;
-    let (network, sweeps) = match solver {
-        Solver::Mvmals => mvmals::fit(&inside, options, ridge, log)?,
-        Solver::Als => alternate(&inside, ridge, options, log)?,
+    let (network, sweeps) = match options.solver {
+        Solver::Mvmals => mvmals::fit(&inside, ridge, run)?,
+        Solver::Als => alternate(&inside, ridge, run)?,
         _ => {
             let cap = settings.ranks.iter().max().copied().unwrap_or(1);
             let network =
                 direct::System::new(&inside, options.degree)?.network(ridge, options.tolerance, cap)?;
             // Without a penalty the cut solution is a start for a descent; with one it stays what was chosen.
-            if ridge == 0.0 { exact::polish(&inside, None, &network, options, log)? } else { (network, 1) }
+            if ridge == 0.0 { exact::polish(&inside, None, &network, run)? } else { (network, 1) }
         }
     };
     Ok((frame.leave(&network), sweeps))
 }
 
 /// Alternating least squares from random starts; the best of them.
-fn alternate(
-    problem: &Problem<'_>,
-    ridge: f64,
-    options: &SolveParams,
-    log: &mut Log<'_>,
-) -> Result<(Network, usize), SolveError> {
+fn alternate(problem: &Problem<'_>, ridge: f64, run: Run<'_>) -> Result<(Network, usize), SolveError> {
+    let Run { options, progress } = run;
     let (q, outputs) = (problem.x.ncols(), problem.y.ncols());
-    let ranks = options.start_ranks(outputs, q, options.max_rank);
+    let ranks = options.start_ranks(problem, options.max_rank);
     let rows = Rows::new(problem, 1);
     let mut normal = Normal::new(options.seed);
     let mut best: Option<(f64, (Network, usize))> = None;
     for _ in 0..options.restarts {
         let mut network = Network::random(outputs, q, &ranks, &mut normal);
-        let steps = als::sweeps(&mut network, &rows, ridge, options.sweeps, options.tolerance, log)?;
+        let steps = als::sweeps(&mut network, &rows, ridge, options.sweeps, options.tolerance, progress)?;
         let loss = rows.loss(&network);
         if best.as_ref().is_none_or(|(b, _)| loss < *b) {
             best = Some((loss, (network, steps)));

@@ -6,8 +6,8 @@
 //! residual is z(Z) - f(Z), and the matrix T = L^T Phi_Z^+ that mixes it: losses and steps of a descent then cost the
 //! same for a thousand rows and for a million.
 
-use crate::linalg::{columns, qr, set_product, transposed_solve, view, view_mut};
-use crate::network::{Monomials, Network, Normal, evaluate_block, unfold};
+use crate::linalg::{product, qr, set_product, transposed_solve, view, view_mut};
+use crate::network::{Monomials, Network, Normal, evaluate_block};
 use nalgebra::DMatrix;
 use std::sync::Arc;
 
@@ -22,11 +22,11 @@ pub(super) struct Moments {
     /// ||y||^2 of those rows.
     pub(super) square: f64,
     /// RSS of the direct solution.
-    rest: f64,
+    pub(super) rest: f64,
     /// Z, points x q, and the direct solution there, points x l.
-    points: (DMatrix<f64>, DMatrix<f64>),
-    /// T, monomials x points.
-    mixing: Arc<DMatrix<f64>>,
+    pub(super) points: (DMatrix<f64>, DMatrix<f64>),
+    /// T, monomials x points: what mixes residuals and slopes at the points, so that their sums of squares are those of the rows.
+    pub(super) mixing: Arc<DMatrix<f64>>,
 }
 
 /// Points Z at which moments are told, the same for all rows of one problem: Phi_Z = Q S.
@@ -77,44 +77,17 @@ impl Moments {
         }
     }
 
-    /// The points Z and the direct solution there.
-    pub(super) fn points(&self) -> &(DMatrix<f64>, DMatrix<f64>) {
-        &self.points
-    }
-
-    /// l.
-    pub(super) fn outputs(&self) -> usize {
-        self.points.1.ncols()
-    }
-
     /// ||y - f||^2 over the rows.
     pub(super) fn loss(&self, network: &Network) -> f64 {
-        let unfolded: Vec<_> = network.cores.iter().map(unfold).collect();
-        let values = evaluate_block(network, &unfolded, self.points.0.as_slice(), self.points.0.nrows());
+        let values = evaluate_block(network, &network.unfolded(), &self.points.0);
         let residual: Vec<f64> = self.points.1.iter().zip(values).map(|(y, f)| y - f).collect();
         self.rest + self.mixed(&residual).norm_squared()
-    }
-
-    /// RSS of the direct solution.
-    pub(super) fn rest(&self) -> f64 {
-        self.rest
-    }
-
-    /// What mixes residuals and slopes at the points, so that their sums of squares are those of the rows.
-    pub(super) fn mixing(&self) -> &DMatrix<f64> {
-        &self.mixing
     }
 
     /// T times residuals at the points, monomials x l.
     pub(super) fn mixed(&self, residual: &[f64]) -> DMatrix<f64> {
         let outputs = residual.len() / self.mixing.ncols().max(1);
-        let mut mixed = DMatrix::zeros(self.mixing.nrows(), outputs);
-        set_product(
-            view_mut(&mut mixed),
-            view(&self.mixing),
-            columns(residual, self.mixing.ncols(), outputs),
-        );
-        mixed
+        product(&self.mixing, &DMatrix::from_column_slice(self.mixing.ncols(), outputs, residual))
     }
 }
 

@@ -8,33 +8,29 @@
 //! that costs is logged with every step (Theorem 5 of the paper).
 
 use super::direct::UNKNOWNS;
-use super::log::{Log, Step, StepKind};
+use super::log::{Step, StepKind, record};
 use super::rows::Rows;
-use super::{Problem, SolveError, SolveParams};
+use super::{Problem, Run, SolveError, SolveParams};
 use crate::linalg::{add_gram_lower, add_product, minimal_norm, product, svd, view, view_mut};
-use crate::network::{BLOCK, Contraction, Core, Network, Normal, kept, unfold};
+use crate::network::{BLOCK, Contraction, Core, Network, Normal, kept};
 use nalgebra::DMatrix;
 
 /// Eigenvalues below this fraction of the largest count as zero: the square root of the machine precision, squared.
 const CUTOFF: f64 = 1e-14;
 
 /// Sweeps both ways from a random network of rank one until the loss no longer falls.
-pub(super) fn fit(
-    problem: &Problem,
-    options: &SolveParams,
-    ridge: f64,
-    log: &mut Log,
-) -> Result<(Network, usize), SolveError> {
+pub(super) fn fit(problem: &Problem, ridge: f64, run: Run<'_>) -> Result<(Network, usize), SolveError> {
+    let Run { options, progress } = run;
     let (q, outputs, degree) = (problem.x.ncols(), problem.y.ncols(), options.degree);
     let mut normal = Normal::new(options.seed);
     let mut network = Network::random(outputs, q, &vec![1; degree - 1], &mut normal);
     let rows = Rows::new(problem, 1);
     if degree == 1 {
-        let steps = super::als::sweeps(&mut network, &rows, ridge, 2, options.tolerance, log)?;
+        let steps = super::als::sweeps(&mut network, &rows, ridge, 2, options.tolerance, progress)?;
         return Ok((network, steps));
     }
     network.orthogonalize_right();
-    let unit = rows.square();
+    let unit = rows.square;
     let mut best = (rows.loss(&network), network.clone());
     for sweep in 0..options.sweeps {
         let before = best.0;
@@ -47,13 +43,9 @@ pub(super) fn fit(
             if loss < best.0 {
                 best = (loss, network.clone());
             }
-            log.record(Step {
-                kind: StepKind::SuperCore(k),
-                loss: loss / unit,
-                gain: gain / unit,
-                truncation: truncation / unit,
-                ranks: network.ranks(),
-            })?;
+            let (kind, ranks) = (StepKind::SuperCore(k), network.ranks());
+            let (loss, gain, truncation) = (loss / unit, gain / unit, truncation / unit);
+            record(progress, Step { kind, loss, gain, truncation, ranks })?;
         }
         if before - best.0 <= options.tolerance * before || best.0 <= options.tolerance.powi(2) * unit {
             return Ok((best.1, sweep + 1));
@@ -129,12 +121,12 @@ impl Pair<'_> {
     }
 
     fn blocks(&self) -> impl Iterator<Item = (DMatrix<f64>, Contraction, DMatrix<f64>)> {
-        let unfolded: Vec<_> = self.network.cores.iter().map(unfold).collect();
+        let unfolded = self.network.unfolded();
         let count = self.problem.x.nrows();
         (0..count).step_by(BLOCK).map(move |at| {
             let size = BLOCK.min(count - at);
             let x = self.problem.x.rows(at, size);
-            let parts = Contraction::new(self.network, &unfolded, x.as_slice(), size);
+            let parts = Contraction::new(self.network, &unfolded, &x);
             (x, parts, self.problem.y.rows(at, size).into_owned())
         })
     }
@@ -190,9 +182,8 @@ impl Pair<'_> {
         let outputs = self.network.outputs();
         let decoupled = self.k == 0;
         let n = self.problem.x.nrows();
-        let unfolded: Vec<_> = self.network.cores.iter().map(unfold).collect();
         let x = self.problem.x.rows(0, n);
-        let parts = Contraction::new(self.network, &unfolded, x.as_slice(), n);
+        let parts = Contraction::new(self.network, &self.network.unfolded(), &x);
         let right =
             DMatrix::from_column_slice(n, self.network.cores[self.k + 1].right, &parts.right[self.k + 2]);
         let inputs = product(&x, &x.transpose());

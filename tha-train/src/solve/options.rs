@@ -15,8 +15,8 @@
 //! | `gamma` | none: chosen | above 0 |
 //! | `ranks` | none | d - 1 numbers from 1 |
 
-use super::SolveError;
 use super::search::Rule;
+use super::{Problem, SolveError};
 use crate::network::useful_ranks;
 use serde::{Deserialize, Serialize};
 
@@ -130,23 +130,18 @@ impl SolveParams {
         if !(0.0..1.0).contains(&self.tolerance) {
             return refuse("tolerance", self.tolerance.to_string(), "0 to below 1");
         }
-        if let Ridge::Fixed(ridge) = self.ridge
-            && !(ridge >= 0.0 && ridge.is_finite())
-        {
-            return refuse("ridge", ridge.to_string(), "auto or a number from 0");
-        }
-        if let Decay::Fixed(tau) = self.decay
-            && !(tau > 0.0 && tau.is_finite())
-        {
-            return refuse("decay", tau.to_string(), "auto, none or a number above 0");
-        }
-        if let Some(gamma) = self.gamma
-            && !(gamma > 0.0 && gamma.is_finite())
-        {
-            return refuse("gamma", gamma.to_string(), "auto or a number above 0");
-        }
-        match &self.ranks {
-            Some(ranks) if ranks.len() + 1 != self.degree || ranks.contains(&0) => {
+        let positive = |value: f64| value > 0.0 && value.is_finite();
+        match (self.ridge, self.decay, self.gamma, &self.ranks) {
+            (Ridge::Fixed(ridge), ..) if ridge != 0.0 && !positive(ridge) => {
+                refuse("ridge", ridge.to_string(), "auto or a number from 0")
+            }
+            (_, Decay::Fixed(tau), ..) if !positive(tau) => {
+                refuse("decay", tau.to_string(), "auto, none or a number above 0")
+            }
+            (_, _, Some(gamma), _) if !positive(gamma) => {
+                refuse("gamma", gamma.to_string(), "auto or a number above 0")
+            }
+            (.., Some(ranks)) if ranks.len() + 1 != self.degree || ranks.contains(&0) => {
                 refuse("ranks", format!("{ranks:?}"), "degree - 1 numbers from 1")
             }
             _ => Ok(()),
@@ -154,10 +149,10 @@ impl SolveParams {
     }
 
     /// The time constants to try; `None` stands for no prior.
-    pub(super) fn decays(&self, judged: bool) -> Vec<Option<f64>> {
+    pub(super) fn decays(&self) -> Vec<Option<f64>> {
         match self.decay {
             Decay::Fixed(tau) => vec![Some(tau)],
-            Decay::Auto if judged && self.solver == Solver::Ladder && self.memory >= LONG => {
+            Decay::Auto if self.solver == Solver::Ladder && self.memory >= LONG => {
                 let part = |part: f64| Some(part * self.memory as f64);
                 vec![None, part(0.25), part(0.5), part(1.0)]
             }
@@ -166,8 +161,9 @@ impl SolveParams {
     }
 
     /// The inner ranks to start from: as given, or `cap` where a bond can use it.
-    pub(super) fn start_ranks(&self, outputs: usize, q: usize, cap: usize) -> Vec<usize> {
-        self.ranks.clone().unwrap_or_else(|| useful_ranks(self.degree, outputs, q, cap))
+    pub(super) fn start_ranks(&self, problem: &Problem<'_>, cap: usize) -> Vec<usize> {
+        let useful = || useful_ranks(self.degree, problem.y.ncols(), problem.x.ncols(), cap);
+        self.ranks.clone().unwrap_or_else(useful)
     }
 }
 
@@ -187,12 +183,10 @@ mod tests {
 
     #[test]
     fn only_long_memories_try_a_prior_unasked() {
-        let decays = |memory, judged| SolveParams { memory, ..SolveParams::default() }.decays(judged);
-        assert_eq!(decays(100, true), [None, Some(25.0), Some(50.0), Some(100.0)]);
-        assert_eq!((decays(7, true), decays(100, false)), (vec![None], vec![None]));
-        assert_eq!(
-            SolveParams { decay: Decay::Fixed(3.0), ..SolveParams::default() }.decays(false),
-            [Some(3.0)]
-        );
+        let decays = |memory| SolveParams { memory, ..SolveParams::default() }.decays();
+        assert_eq!(decays(100), [None, Some(25.0), Some(50.0), Some(100.0)]);
+        assert_eq!(decays(7), [None]);
+        let fixed = SolveParams { decay: Decay::Fixed(3.0), ..SolveParams::default() };
+        assert_eq!(fixed.decays(), [Some(3.0)]);
     }
 }

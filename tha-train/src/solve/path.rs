@@ -8,15 +8,14 @@ use super::choose::Settings;
 use super::direct::{MONOMIALS, ROWS_PER_MONOMIAL};
 use super::frame::{Frame, unit_of};
 use super::gram::Sums;
-use super::log::Log;
 use super::precondition::Covariance;
 use super::quadratic::{Forms, Framed, Quadratic};
 use super::rows::{KEPT, Rows};
 use super::{Problem, SolveError, SolveParams};
 use crate::linalg::{add_gram_lower, view, view_mut};
 use crate::network::{Features, Network, Normal, monomials};
+use crate::progress::Progress;
 use nalgebra::DMatrix;
-use rayon::prelude::*;
 use std::sync::Arc;
 
 /// The first fit of a path and those that follow it.
@@ -65,7 +64,7 @@ impl Features for Part<'_> {
 pub(super) struct Fitted<'a> {
     pub(super) part: Part<'a>,
     /// X^T X.
-    second: DMatrix<f64>,
+    pub(super) second: DMatrix<f64>,
     pub(super) quadratic: Option<Quadratic>,
 }
 
@@ -81,17 +80,12 @@ impl<'a> Fitted<'a> {
         Self { second: second(&part), part, quadratic: None }
     }
 
-    /// X^T X.
-    pub(super) fn second(&self) -> &DMatrix<f64> {
-        &self.second
-    }
-
     /// All rows of a problem, or the moments that stand for them.
     pub(super) fn all(problem: &Problem<'a>, degree: usize) -> Self {
         let mut fitted = Self::rows(problem);
         let forms = worthwhile(&fitted.part, degree);
         fitted.quadratic =
-            forms.and_then(|forms| Quadratic::new(&forms, &forms.sums(&fitted.part.problem())));
+            forms.and_then(|forms| Quadratic::new(&forms, &forms.pairs.sums(&fitted.part.problem())));
         fitted
     }
 
@@ -131,7 +125,7 @@ impl<'a> Blocks<'a> {
             (0..count).map(|k| Part::new(problem, rows(&|block| block != k))).collect();
         let forms = fitted.iter().min_by_key(|part| part.nrows()).and_then(|part| worthwhile(part, degree));
         let by_block: Option<(Arc<Forms>, Vec<Sums>)> = forms.map(|forms| {
-            let by_block = held.iter().map(|part| forms.sums(&part.problem())).collect();
+            let by_block = held.iter().map(|part| forms.pairs.sums(&part.problem())).collect();
             (forms, by_block)
         });
         let others = |k: usize| (0..count).filter(move |&other| other != k);
@@ -196,7 +190,7 @@ impl<'a> Path<'a> {
     ) -> Result<Self, SolveError> {
         let (memory, seed) = (options.memory, options.seed);
         let frame = fitted.frame(settings, memory)?;
-        let q = frame.map().ncols();
+        let q = frame.map.ncols();
         let covariance = Covariance::new(&frame.second(&fitted.second))?;
         let source = match &fitted.quadratic {
             Some(quadratic) => Source::Quadratic(quadratic),
@@ -215,8 +209,8 @@ impl<'a> Path<'a> {
     }
 
     /// Fits with another ridge, as far as is needed on the way.
-    pub(super) fn follow(&mut self, ridge: f64, log: &mut Log<'_>) -> Result<(), SolveError> {
-        self.descend(ridge, self.effort, log)?;
+    pub(super) fn follow(&mut self, ridge: f64, progress: &dyn Progress) -> Result<(), SolveError> {
+        self.descend(ridge, self.effort, progress)?;
         self.effort = NEXT;
         Ok(())
     }
@@ -226,18 +220,18 @@ impl<'a> Path<'a> {
         &mut self,
         ridge: f64,
         effort: Effort,
-        log: &mut Log<'_>,
+        progress: &dyn Progress,
     ) -> Result<usize, SolveError> {
         match &self.source {
-            Source::Kept(rows) => sweeps(&mut self.network, rows, &self.covariance, ridge, effort, log),
+            Source::Kept(rows) => sweeps(&mut self.network, rows, &self.covariance, ridge, effort, progress),
             Source::Read(part) => {
                 let (x, y) = self.frame.enter(&part.problem());
                 let rows = Rows::read(&Problem { x: &x, y: &y });
-                sweeps(&mut self.network, &rows, &self.covariance, ridge, effort, log)
+                sweeps(&mut self.network, &rows, &self.covariance, ridge, effort, progress)
             }
             Source::Quadratic(quadratic) => {
                 let framed = Framed { quadratic, frame: &self.frame };
-                sweeps(&mut self.network, &framed, &self.covariance, ridge, effort, log)
+                sweeps(&mut self.network, &framed, &self.covariance, ridge, effort, progress)
             }
         }
     }
@@ -252,12 +246,4 @@ impl<'a> Path<'a> {
 pub(super) fn squares(network: &Network, part: &Part<'_>) -> Vec<f64> {
     let error = network.evaluate(part) - &part.y;
     error.column_iter().map(|column| column.norm_squared()).collect()
-}
-
-/// `work` for every block on all threads.
-pub(super) fn for_each_block<T: Send, R: Send>(
-    items: &mut [T],
-    work: impl Fn(&mut T) -> Result<R, SolveError> + Sync + Send,
-) -> Result<Vec<R>, SolveError> {
-    items.par_iter_mut().map(work).collect()
 }

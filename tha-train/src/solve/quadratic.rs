@@ -3,20 +3,20 @@
 //! With G = Phi^T Phi over the distinct monomials and the direct solution z, ||y - Phi m||^2 = RSS(z) + (z - m)^T G (z - m) for every
 //! polynomial m, however many rows there were. The polynomial of a network is linear in each of its cores.
 
-use super::Problem;
 use super::frame::{Frame, change_slices};
 use super::gram::{Pairs, Sums};
 use super::local::{Local, Objective};
 use super::moments::{Moments, Points};
-use crate::linalg::product;
-use crate::linalg::{add_product, cholesky_in_place, cholesky_solve, set_product, view, view_mut};
+use crate::linalg::{
+    add_product, cholesky_in_place, cholesky_solve, product, set_product, transposed_product, view, view_mut,
+};
 use crate::network::{Monomials, Network, Polynomials, unfold};
 use nalgebra::DMatrix;
 use std::sync::Arc;
 
 /// What the quadratic forms of all rows of a problem have in common.
 pub(super) struct Forms {
-    pairs: Pairs,
+    pub(super) pairs: Pairs,
     polynomials: Polynomials,
 }
 
@@ -24,11 +24,6 @@ impl Forms {
     pub(super) fn new(q: usize, degree: usize) -> Arc<Self> {
         let pairs = Pairs::new(Monomials::new(q, degree));
         Arc::new(Self { pairs, polynomials: Polynomials::new(q, degree) })
-    }
-
-    /// Sums over the rows of a problem.
-    pub(super) fn sums(&self, problem: &Problem) -> Sums {
-        self.pairs.sums(problem)
     }
 }
 
@@ -95,28 +90,25 @@ impl Objective for Framed<'_> {
     fn local<'a>(&'a self, network: &Network, k: usize) -> Local<'a> {
         let Self { quadratic, frame } = *self;
         let Quadratic { forms, gram, .. } = quadratic;
-        let around = forms.polynomials.around(&change_slices(network, frame.map()), k);
-        let around = Around { quadratic, map: frame.map(), shared: k == 0, around };
+        let around = forms.polynomials.around(&change_slices(network, &frame.map), k);
+        let around = Around { quadratic, map: &frame.map, shared: k == 0, around };
         let polynomial = around.polynomial(&unfold(&network.cores[k]));
-        let residual = &quadratic.solution / frame.scale() - polynomial;
+        let residual = &quadratic.solution / frame.scale - polynomial;
         let weighed = product(gram, &residual);
-        let loss = quadratic.rest / frame.scale().powi(2) + residual.dot(&weighed);
+        let loss = quadratic.rest / frame.scale.powi(2) + residual.dot(&weighed);
         let gradient = around.back(&weighed);
         let width = around.around[0].ncols();
         let mut coupling = DMatrix::zeros(width, width);
         for part in &around.around {
-            add_product(
-                view_mut(&mut coupling),
-                view(part).transpose(),
-                view(&product(&quadratic.lower, part)),
-            );
+            let lowered = product(&quadratic.lower, part);
+            add_product(view_mut(&mut coupling), view(part).transpose(), view(&lowered));
         }
         let apply = Box::new(move |v: &DMatrix<f64>| around.back(&product(gram, &around.polynomial(v))));
         Local { k, count: quadratic.count, coupling, gradient, loss, apply }
     }
 
     fn square(&self) -> f64 {
-        self.quadratic.square / self.frame.scale().powi(2)
+        self.quadratic.square / self.frame.scale.powi(2)
     }
 }
 
@@ -161,8 +153,6 @@ impl Around<'_> {
             let own = view_mut(&mut slices).subcols_mut(if self.shared { j * width } else { 0 }, width);
             add_product(own, view(&polynomials.forms(&plain)).transpose(), view(around));
         }
-        let mut inside = DMatrix::zeros(self.map.ncols(), columns);
-        set_product(view_mut(&mut inside), view(self.map).transpose(), view(&slices));
-        inside
+        transposed_product(self.map, &slices)
     }
 }

@@ -6,7 +6,7 @@
 //! tr(W_l M W_r M^T) with W = (M M^T + eps^2)^(-1/2), a smooth stand-in for the rank that becomes sharper as eps falls.
 //! Unlike alternating least squares from random cores this hardly ever ends in a local minimum.
 
-use crate::linalg::{add_gram_lower, cholesky_in_place, cholesky_solve, svd, view, view_mut};
+use crate::linalg::{Svd, add_gram_lower, cholesky_in_place, cholesky_solve, svd, view, view_mut};
 use crate::network::{Core, Network};
 use nalgebra::DMatrix;
 
@@ -69,7 +69,7 @@ pub(super) fn between(
         let parts = svd(&DMatrix::from_column_slice(side, side, solution.as_slice()))?;
         let (largest, next) = (parts.s[0].max(f64::MIN_POSITIVE), parts.s.get(rank).copied().unwrap_or(0.0));
         if next <= GONE * largest || step + 1 == STEPS {
-            return Some(network(first, last, &parts.u, &parts.s, &parts.v));
+            return Some(network(first, last, &parts));
         }
         sharpness = if step == 0 { largest } else { sharpness.min(next) };
         let weight = |basis: &DMatrix<f64>| {
@@ -84,13 +84,7 @@ pub(super) fn between(
 }
 
 /// a, B, C, c from the leading singular vectors of M.
-fn network(
-    first: &DMatrix<f64>,
-    last: &DMatrix<f64>,
-    u: &DMatrix<f64>,
-    s: &[f64],
-    v: &DMatrix<f64>,
-) -> Network {
+fn network(first: &DMatrix<f64>, last: &DMatrix<f64>, Svd { u, s, v }: &Svd) -> Network {
     let (q, rank) = first.shape();
     let scaled =
         |basis: &DMatrix<f64>| DMatrix::from_fn(basis.nrows(), rank, |i, j| basis[(i, j)] * s[j].sqrt());

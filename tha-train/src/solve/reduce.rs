@@ -99,8 +99,7 @@ fn middle_bond(network: &mut Network, bond: usize, x: &DMatrix<f64>) -> Option<D
 }
 
 fn contract(network: &Network, x: &DMatrix<f64>) -> Contraction {
-    let unfolded: Vec<_> = network.cores.iter().map(unfold).collect();
-    Contraction::new(network, &unfolded, x.as_slice(), x.nrows())
+    Contraction::new(network, &network.unfolded(), x)
 }
 
 /// (rows x (outputs rank)) values as an (outputs rows) x rank matrix.

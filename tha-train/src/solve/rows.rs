@@ -2,7 +2,7 @@
 
 use super::Problem;
 use super::moments::Moments;
-use crate::network::{BLOCK, Design, Hats, Network, evaluate_block, unfold};
+use crate::network::{BLOCK, Design, Hats, Network, evaluate_block};
 use nalgebra::DMatrix;
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -25,7 +25,7 @@ pub(super) struct Rows<'a> {
     pub(super) count: usize,
     outputs: usize,
     /// ||y||^2.
-    square: f64,
+    pub(super) square: f64,
 }
 
 #[derive(Clone)]
@@ -61,12 +61,8 @@ impl<'a> Rows<'a> {
 
     /// All rows of a problem, kept however many they are.
     pub(super) fn kept(problem: &Problem<'_>) -> Rows<'static> {
-        let (count, outputs) = (problem.x.nrows(), problem.y.ncols());
-        let block = |k: usize| -> Block {
-            let rows = BLOCK.min(count - k * BLOCK);
-            (problem.x.rows(k * BLOCK, rows), problem.y.rows(k * BLOCK, rows).into_owned())
-        };
-        let blocks: Arc<[Block]> = (0..count.div_ceil(BLOCK)).map(block).collect();
+        let Rows { count, outputs, .. } = Rows::read(problem);
+        let blocks: Arc<[Block]> = Rows::read(problem).batch(0..count.div_ceil(BLOCK)).into_owned().into();
         let square = blocks.iter().map(|(_, y)| y.norm_squared()).sum();
         Rows { kind: Kind::Kept(blocks), count, outputs, square }
     }
@@ -93,7 +89,7 @@ impl<'a> Rows<'a> {
 
     /// Rows known by their moments only.
     pub(super) fn condensed(moments: &'a Moments) -> Self {
-        let outputs = moments.outputs();
+        let outputs = moments.points.1.ncols();
         Self { kind: Kind::Condensed(moments), count: moments.count, outputs, square: moments.square }
     }
 
@@ -113,11 +109,6 @@ impl<'a> Rows<'a> {
     /// Number of values N l.
     pub(super) fn entries(&self) -> usize {
         self.count * self.outputs
-    }
-
-    /// ||y||^2.
-    pub(super) fn square(&self) -> f64 {
-        self.square
     }
 
     /// Number of blocks.
@@ -163,10 +154,10 @@ impl<'a> Rows<'a> {
         if let Kind::Condensed(moments) = self.kind {
             return moments.loss(network);
         }
-        let unfolded: Vec<_> = network.cores.iter().map(unfold).collect();
+        let unfolded = network.unfolded();
         let loss = |k: usize| -> f64 {
             let (x, y) = &*self.block(k);
-            let values = evaluate_block(network, &unfolded, x.as_slice(), x.nrows());
+            let values = evaluate_block(network, &unfolded, x);
             values.iter().zip(y.as_slice()).map(|(f, y)| (y - f).powi(2)).sum()
         };
         if self.count * network.parameters() < WORTH_A_THREAD {

@@ -7,7 +7,7 @@
 //! start costs a thousandth of one of the whole network.
 
 use crate::linalg::{
-    add_gram_lower, cholesky_in_place, cholesky_solve, qr, set_product, symmetric_eigen, view, view_mut,
+    add_gram_lower, cholesky_in_place, cholesky_solve, product, qr, svd, symmetric_eigen, view, view_mut,
 };
 use crate::network::{Normal, monomials};
 use nalgebra::DMatrix;
@@ -43,7 +43,7 @@ impl Subspace {
     /// Largest sine of an angle between this subspace and another of the same dimension.
     pub(super) fn distance(&self, other: &Self) -> f64 {
         let rest = self.forms().tr_mul(&other.basis);
-        crate::linalg::svd(&rest).map_or(1.0, |parts| parts.s.first().copied().unwrap_or(0.0))
+        svd(&rest).map_or(1.0, |parts| parts.s.first().copied().unwrap_or(0.0))
     }
 }
 
@@ -117,8 +117,7 @@ impl Polynomial {
         let mut values = Vec::new();
         let mut gradients = Vec::new();
         for tensor in &self.tensors {
-            let mut rest = DMatrix::zeros(tensor.nrows(), count);
-            set_product(view_mut(&mut rest), view(tensor), view(x));
+            let mut rest = product(tensor, x);
             let mut size = tensor.nrows();
             // Contract one index after the other until one is left.
             while size > q {

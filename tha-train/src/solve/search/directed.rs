@@ -9,7 +9,7 @@ use super::super::directions::{self, Directions};
 use super::super::frame::change_slices;
 use super::super::levenberg::Descent;
 use super::super::rows::Rows;
-use super::super::{Problem, SolveError, SolveParams};
+use super::super::{Problem, Run, SolveError, SolveParams};
 use super::lower::{FAR, STEPS};
 use super::{Rule, SMALL, Search, Source, Start, search};
 use crate::linalg::product;
@@ -47,7 +47,7 @@ struct Directed {
     basis: Option<DMatrix<f64>>,
 }
 
-pub(super) fn open(search: &mut Search<'_, '_>) -> Option<Box<dyn Source>> {
+pub(super) fn open(search: &mut Search<'_>) -> Option<Box<dyn Source>> {
     let (q, cap) = (search.q(), search.params.max_rank);
     let bonds = [&[search.outputs()], search.ranks(cap).as_slice(), &[1]].concat();
     let most: usize = bonds.windows(2).map(|b| b[0] * b[1]).sum();
@@ -66,7 +66,7 @@ pub(super) fn open(search: &mut Search<'_, '_>) -> Option<Box<dyn Source>> {
 }
 
 impl Source for Directed {
-    fn next(&mut self, search: &mut Search<'_, '_>) -> Result<Option<Start>, SolveError> {
+    fn next(&mut self, search: &mut Search<'_>) -> Result<Option<Start>, SolveError> {
         let rows = self.rows.as_ref().map_or(*search.problem, |(x, y)| Problem { x, y });
         if self.turn.is_multiple_of(STARTS) || self.basis.is_none() {
             let Some(directions) = Directions::new(&rows) else { return Ok(None) };
@@ -109,7 +109,7 @@ impl Source for Directed {
 /// Descents of a network that sees x through `basis`, in its own directions and those in which its residual goes on, at most `most`
 /// more at a time: the directions in which it then varies, the most important ones first, and the part of the squares that it leaves.
 fn grow(
-    search: &Search<'_, '_>,
+    search: &Search<'_>,
     rows: &Problem<'_>,
     network: &mut Network,
     basis: &mut DMatrix<f64>,
@@ -124,7 +124,7 @@ fn grow(
         let before = left;
         let mut descent = Descent::new(network.clone());
         descend(&mut descent, &inner, if growth == 0 { 0 } else { GROWING });
-        (*network, left) = (descent.network, descent.loss / inner.square());
+        (*network, left) = (descent.network, descent.loss / inner.square);
         let own = directions::of(&inner, network)?;
         let known = product(basis, &own);
         if growth == growths || left > GAIN * before || left <= SMALL {
@@ -151,7 +151,7 @@ fn descend(descent: &mut Descent, rows: &Rows<'_>, steps: usize) {
         let ridge = before / (rows.entries() as f64).powi(2) * coefficients.len() as f64 / square;
         let moved = descent.step(rows, ridge);
         let slow = step > 2 && descent.loss > PACE * before;
-        if moved.is_none() || slow || descent.loss <= SMALL * rows.square() {
+        if moved.is_none() || slow || descent.loss <= SMALL * rows.square {
             break;
         }
     }
@@ -159,7 +159,7 @@ fn descend(descent: &mut Descent, rows: &Rows<'_>, steps: usize) {
 
 /// The best network of rank `level` at most over the values of the columns of `basis`; `thorough`: of many starts, whether they agree or not.
 fn on_few(
-    outer: &mut Search<'_, '_>,
+    outer: &mut Search<'_>,
     rows: &Problem<'_>,
     basis: &DMatrix<f64>,
     level: usize,
@@ -178,7 +178,8 @@ fn on_few(
     let without = outer.params.without.filter(|rule| *rule != Rule::Random);
     let (restarts, without) = if thorough { (THOROUGH, Some(Rule::Agreement)) } else { (STARTS, without) };
     let params = SolveParams { max_rank: level, restarts, seed, without, ..outer.params.clone() };
-    let candidates = search(&few, &rows, direct.as_ref(), &params, outer.log)?;
+    let run = Run { options: &params, progress: outer.progress };
+    let candidates = search(&few, &rows, direct.as_ref(), run)?;
     let best = candidates.last().expect("a search has candidates");
     Ok(best.network.clone())
 }

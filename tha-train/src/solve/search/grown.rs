@@ -18,15 +18,15 @@ struct Grown {
     loss: f64,
 }
 
-pub(super) fn open(search: &mut Search<'_, '_>) -> Option<Box<dyn Source>> {
+pub(super) fn open(search: &mut Search<'_>) -> Option<Box<dyn Source>> {
     let suits = search.params.degree > SHORT && search.params.ranks.is_none();
     let first = search.params.restarts.div_ceil(SHARE);
     suits.then(|| Box::new(Grown { first, loss: f64::INFINITY }) as Box<dyn Source>)
 }
 
 impl Source for Grown {
-    fn next(&mut self, search: &mut Search<'_, '_>) -> Result<Option<Start>, SolveError> {
-        let near = search.best[1].as_ref().is_some_and(|best| best.loss <= SMALL * search.sketch.square());
+    fn next(&mut self, search: &mut Search<'_>) -> Result<Option<Start>, SolveError> {
+        let near = search.best[1].as_ref().is_some_and(|best| best.loss <= SMALL * search.sketch.square);
         if self.first > 0 && !near {
             self.first -= 1;
             let network = constant(search);
@@ -43,7 +43,7 @@ impl Source for Grown {
 
 /// A network of rank one that is nearly constant: a product of many factors near one, where one of random factors would vary
 /// over orders of magnitude.
-fn constant(search: &mut Search<'_, '_>) -> Network {
+fn constant(search: &mut Search<'_>) -> Network {
     let mut network = Network::zeros(search.outputs(), search.q(), &search.ranks(1));
     for core in &mut network.cores {
         let q = core.q;
@@ -55,7 +55,7 @@ fn constant(search: &mut Search<'_, '_>) -> Network {
 }
 
 /// The network with wider bonds, the new entries small and random.
-fn widened(search: &mut Search<'_, '_>, network: &Network, level: usize) -> Network {
+fn widened(search: &mut Search<'_>, network: &Network, level: usize) -> Network {
     let mut wide = Network::zeros(search.outputs(), search.q(), &search.ranks(level));
     for (to, from) in wide.cores.iter_mut().zip(&network.cores) {
         let square: f64 = from.data.iter().map(|v| v * v).sum();

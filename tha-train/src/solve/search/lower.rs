@@ -2,7 +2,7 @@
 
 use super::super::SolveError;
 use super::super::levenberg::Descent;
-use super::super::log::{Step, StepKind};
+use super::super::log::{Step, StepKind, record};
 use super::super::reduce::Spectrum;
 use super::{Candidate, RIDGE, Rule, Search, chance};
 use crate::network::Network;
@@ -15,14 +15,14 @@ pub(super) const PACE: f64 = 0.99;
 /// Relative squared residual above which a network at the cap is no nearer to the truth at a lower rank.
 pub(super) const FAR: f64 = 0.02;
 
-impl Search<'_, '_> {
+impl Search<'_> {
     /// Reduces the rank to the cap, and on for as long as the loss rises by no more than chance; tells whether it was
     /// reduced so.
     pub(super) fn lowered(&mut self, mut candidate: Candidate) -> Result<(Candidate, bool), SolveError> {
         let mut came_down = false;
         while let Some(level) = self.below(candidate.level()) {
             let above = candidate.level() > self.params.max_rank;
-            if self.direct.is_none() && !above && candidate.loss > FAR * self.sketch.square() {
+            if self.direct.is_none() && !above && candidate.loss > FAR * self.sketch.square {
                 break;
             }
             let Some(network) = self.reduced(&candidate.network, level) else { break };
@@ -84,8 +84,8 @@ impl Search<'_, '_> {
                 *best = Some(candidate.clone());
             }
         }
-        let loss = loss / self.sketch.square();
-        self.log.record(Step { kind, loss, gain: 0.0, truncation: 0.0, ranks })?;
+        let loss = loss / self.sketch.square;
+        record(self.progress, Step { kind, loss, gain: 0.0, truncation: 0.0, ranks })?;
         Ok(candidate)
     }
 
@@ -100,8 +100,9 @@ impl Search<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::super::super::rows::Rows;
-    use super::super::super::{Problem, SolveParams, log::Log};
+    use super::super::super::{Problem, Run, SolveParams};
     use super::super::*;
+    use crate::progress::Silent;
 
     /// Rows of a planted network of ranks `ranks`, in white coordinates.
     fn planted(q: usize, ranks: &[usize], count: usize) -> (DMatrix<f64>, DMatrix<f64>) {
@@ -122,16 +123,11 @@ mod tests {
         let direct =
             suits.then(|| super::super::super::direct::solution(&problem, params.degree, 600).unwrap());
         let rows = Rows::new(&problem, 1);
-        let mut log = Log::silent();
         let source = SOURCES.iter().find(|source| source.0 == kind).expect("all kinds are listed");
-        let mut search = Search::new(&problem, &rows, direct.as_ref(), &params, &mut log);
-        let winner = search.run(&[*source]).unwrap();
-        let best = search
-            .candidates(winner)
-            .into_iter()
-            .min_by(|a, b| a.loss.total_cmp(&b.loss))
-            .expect("a candidate");
-        (rows.loss(&best.network) / rows.square(), best.network.ranks())
+        let run = Run { options: &params, progress: &Silent };
+        let found = Search::new(&problem, &rows, direct.as_ref(), run).candidates(&[*source]).unwrap();
+        let best = found.into_iter().min_by(|a, b| a.loss.total_cmp(&b.loss)).expect("a candidate");
+        (rows.loss(&best.network) / rows.square, best.network.ranks())
     }
 
     #[test]
@@ -159,13 +155,13 @@ mod tests {
         let problem = Problem { x: &x, y: &y };
         let params = SolveParams { max_rank: 4, ..SolveParams::default() };
         let rows = Rows::new(&problem, 1);
-        let mut log = Log::silent();
-        let mut search = Search::new(&problem, &rows, None, &params, &mut log);
+        let run = Run { options: &params, progress: &Silent };
+        let mut search = Search::new(&problem, &rows, None, run);
         let mut come_down = || {
             let network = search.random(4);
             let start = search.descended(network, StepKind::Start(0)).unwrap();
             let (candidate, came_down) = search.lowered(start).unwrap();
-            came_down && candidate.network.ranks() == [2, 2] && candidate.loss < 1e-9 * search.sketch.square()
+            came_down && candidate.network.ranks() == [2, 2] && candidate.loss < 1e-9 * search.sketch.square
         };
         // A start may end in a local minimum; not all of them do.
         let arrived = (0..6).filter(|_| come_down()).count();

@@ -25,10 +25,11 @@ pub use rule::Rule;
 
 use super::direct::DirectFit;
 use super::levenberg::Descent;
-use super::log::{Log, StepKind};
+use super::log::StepKind;
 use super::rows::Rows;
-use super::{Problem, SolveError, SolveParams};
-use crate::network::{Network, Normal, dimension, useful_ranks};
+use super::{Problem, Run, SolveError, SolveParams};
+use crate::network::{Network, Normal, dimension};
+use crate::progress::Progress;
 use nalgebra::DMatrix;
 
 /// Rows of the sketch per dimension of the largest model tried.
@@ -54,11 +55,11 @@ struct Start {
 
 /// Where starts come from: one network after the other, until there are no more.
 trait Source {
-    fn next(&mut self, search: &mut Search<'_, '_>) -> Result<Option<Start>, SolveError>;
+    fn next(&mut self, search: &mut Search<'_>) -> Result<Option<Start>, SolveError>;
 }
 
 /// The source for a search, where it suits.
-type Open = fn(&mut Search<'_, '_>) -> Option<Box<dyn Source>>;
+type Open = fn(&mut Search<'_>) -> Option<Box<dyn Source>>;
 
 /// All sources, cheapest first.
 const SOURCES: [(Rule, Open); 4] = [
@@ -86,7 +87,7 @@ impl Candidate {
     }
 }
 
-struct Search<'a, 'b> {
+struct Search<'a> {
     problem: &'a Problem<'a>,
     all: &'a Rows<'a>,
     /// Rows enough for the largest model tried, or the moments of all.
@@ -103,36 +104,24 @@ struct Search<'a, 'b> {
     best: Vec<Option<Candidate>>,
     agreeing: Vec<usize>,
     starts: usize,
-    log: &'a mut Log<'b>,
+    progress: &'a dyn Progress,
 }
 
 /// Candidates by rank, lowest first, for `problem`, whose rows are `all`; the last is the winner where there is one.
-pub(super) fn search<'a, 'b>(
+pub(super) fn search<'a>(
     problem: &'a Problem<'a>,
     all: &'a Rows,
     direct: Option<&'a DirectFit>,
-    params: &'a SolveParams,
-    log: &'a mut Log<'b>,
+    run: Run<'a>,
 ) -> Result<Vec<Candidate>, SolveError> {
-    let mut search = Search::new(problem, all, direct, params, log);
-    let winner = search.run(&SOURCES)?;
-    Ok(search.candidates(winner))
+    Search::new(problem, all, direct, run).candidates(&SOURCES)
 }
 
-impl<'a, 'b> Search<'a, 'b> {
-    fn new(
-        problem: &'a Problem<'a>,
-        all: &'a Rows,
-        direct: Option<&'a DirectFit>,
-        params: &'a SolveParams,
-        log: &'a mut Log<'b>,
-    ) -> Self {
+impl<'a> Search<'a> {
+    fn new(problem: &'a Problem<'a>, all: &'a Rows, direct: Option<&'a DirectFit>, run: Run<'a>) -> Self {
+        let Run { options: params, progress } = run;
         let cap = params.max_rank;
-        let most = dimension(
-            &params.start_ranks(problem.y.ncols(), problem.x.ncols(), cap),
-            problem.y.ncols(),
-            problem.x.ncols(),
-        );
+        let most = dimension(&params.start_ranks(problem, cap), problem.y.ncols(), problem.x.ncols());
         let stride = ((problem.y.len() as f64 / (ROWS_PER_DIMENSION * most as f64)) as usize).max(1);
         let stride = if params.without == Some(Rule::Sketch) { 1 } else { stride };
         let (mut sketch, x, y) = sampled(problem, stride);
@@ -145,13 +134,14 @@ impl<'a, 'b> Search<'a, 'b> {
         let limit = direct.map_or(EXACT, |direct| direct.variance.clamp(DIGITS, EXACT));
         let (best, agreeing) = (vec![None; cap + 1], vec![0; cap + 1]);
         let draws = Normal::new(params.seed);
-        Self { problem, all, sketch, x, y, direct, limit, params, draws, best, agreeing, starts: 0, log }
+        Self { problem, all, sketch, x, y, direct, limit, params, draws, best, agreeing, starts: 0, progress }
     }
 
     /// The best of every rank below that of the winner, and the winner; without one, the best of every rank.
-    fn candidates(&mut self, winner: Option<Candidate>) -> Vec<Candidate> {
+    fn candidates(mut self, sources: &[(Rule, Open)]) -> Result<Vec<Candidate>, SolveError> {
+        let winner = self.run(sources)?;
         let level = winner.as_ref().map_or(self.best.len(), Candidate::level);
-        self.best.drain(..level).flatten().chain(winner).collect()
+        Ok(self.best.drain(..level).flatten().chain(winner).collect())
     }
 
     fn run(&mut self, sources: &[(Rule, Open)]) -> Result<Option<Candidate>, SolveError> {
@@ -177,7 +167,7 @@ impl<'a, 'b> Search<'a, 'b> {
         let start_kind = StepKind::Start(self.starts - 1);
         let first = self.descended(start.network, start_kind)?;
         let (candidate, came_down) = self.lowered(first)?;
-        let small = candidate.loss <= SMALL * self.sketch.square();
+        let small = candidate.loss <= SMALL * self.sketch.square;
         let confirmed = match self.direct {
             _ if self.exact(candidate.loss) => true,
             Some(direct) => {
@@ -221,7 +211,7 @@ impl<'a, 'b> Search<'a, 'b> {
     /// The best at the cap is no local minimum of a misfit.
     fn near(&self) -> bool {
         let best = self.best[self.params.max_rank].as_ref();
-        best.is_some_and(|best| best.loss <= SMALL * self.sketch.square())
+        best.is_some_and(|best| best.loss <= SMALL * self.sketch.square)
     }
 
     fn q(&self) -> usize {
@@ -233,8 +223,7 @@ impl<'a, 'b> Search<'a, 'b> {
     }
 
     fn ranks(&self, cap: usize) -> Vec<usize> {
-        let useful = || useful_ranks(self.params.degree, self.outputs(), self.q(), cap);
-        self.params.ranks.clone().unwrap_or_else(useful)
+        self.params.start_ranks(self.problem, cap)
     }
 
     /// A random network whose values are somewhat smaller than the outputs.
@@ -256,7 +245,7 @@ impl<'a, 'b> Search<'a, 'b> {
         let entries = self.sketch.entries();
         let freedom = entries.saturating_sub(candidate.dimension());
         3 * freedom > entries
-            && candidate.loss / freedom as f64 <= SMALL * self.sketch.square() / entries as f64
+            && candidate.loss / freedom as f64 <= SMALL * self.sketch.square / entries as f64
     }
 
     /// The direct solution fits all rows better by no more than chance.

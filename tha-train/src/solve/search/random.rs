@@ -23,7 +23,7 @@ struct Random {
     stride: Option<usize>,
 }
 
-pub(super) fn open(search: &mut Search<'_, '_>) -> Option<Box<dyn Source>> {
+pub(super) fn open(search: &mut Search<'_>) -> Option<Box<dyn Source>> {
     let (cap, entries) = (search.params.max_rank, search.problem.y.len());
     let size = |level: usize| dimension(&search.ranks(level), search.outputs(), search.q());
     let highest = (cap..=cap + 2).rev().find(|level| FEWEST * size(*level) <= entries).unwrap_or(cap);
@@ -38,7 +38,7 @@ pub(super) fn open(search: &mut Search<'_, '_>) -> Option<Box<dyn Source>> {
 }
 
 impl Source for Random {
-    fn next(&mut self, search: &mut Search<'_, '_>) -> Result<Option<Start>, SolveError> {
+    fn next(&mut self, search: &mut Search<'_>) -> Result<Option<Start>, SolveError> {
         let Some(level) = self.levels.pop() else { return Ok(None) };
         if level > search.params.max_rank
             && let Some(stride) = self.stride.take()
@@ -49,7 +49,7 @@ impl Source for Random {
     }
 }
 
-impl Search<'_, '_> {
+impl Search<'_> {
     /// Takes every `stride`-th row from here on.
     fn take_sketch(&mut self, stride: usize) {
         (self.sketch, self.x, self.y) = sampled(self.problem, stride.max(1));

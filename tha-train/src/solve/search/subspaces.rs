@@ -37,7 +37,7 @@ struct Subspaces {
     rest: Vec<(f64, Network)>,
 }
 
-pub(super) fn open(search: &mut Search<'_, '_>) -> Option<Box<dyn Source>> {
+pub(super) fn open(search: &mut Search<'_>) -> Option<Box<dyn Source>> {
     let (direct, params) = (search.direct?, search.params);
     let share = direct.dimension as f64 / search.all.entries() as f64;
     let level = 2.0 * (direct.variance * share).max(EXACT).sqrt();
@@ -56,7 +56,7 @@ pub(super) fn open(search: &mut Search<'_, '_>) -> Option<Box<dyn Source>> {
 }
 
 impl Source for Subspaces {
-    fn next(&mut self, search: &mut Search<'_, '_>) -> Result<Option<Start>, SolveError> {
+    fn next(&mut self, search: &mut Search<'_>) -> Result<Option<Start>, SolveError> {
         let direct = search.direct.expect("opened with a direct solution");
         loop {
             if let Some(network) = self.promising.pop() {
@@ -87,7 +87,7 @@ impl Source for Subspaces {
 
 impl Subspaces {
     /// Looks for subspaces of codimension `rank`; where pairs tell at once, until there is a new one.
-    fn draw(&mut self, rank: usize, search: &mut Search<'_, '_>) {
+    fn draw(&mut self, rank: usize, search: &mut Search<'_>) {
         for _ in 0..search.params.restarts {
             let subspace = self.polynomial.search(rank, &mut search.draws);
             self.drawn += 1;
@@ -108,7 +108,7 @@ impl Subspaces {
     }
 
     /// Networks from pairs of subspaces; what is between tells at once which are worth a descent.
-    fn pair(&mut self, rank: usize, search: &mut Search<'_, '_>, direct: &DirectFit) {
+    fn pair(&mut self, rank: usize, search: &mut Search<'_>, direct: &DirectFit) {
         let enough = 2.0 * direct.variance.max(EXACT) * search.sketch.entries() as f64;
         let count = self.found.len().min(LIKELY);
         let mut pairs: Vec<_> = (0..count).flat_map(|j| (0..=j).map(move |i| (i, j))).collect();
@@ -140,7 +140,7 @@ impl Subspaces {
 fn between(
     first: &Subspace,
     last: &Subspace,
-    search: &mut Search<'_, '_>,
+    search: &mut Search<'_>,
     direct: &DirectFit,
 ) -> Option<Network> {
     let (first, last) = (first.forms(), last.forms());
@@ -162,7 +162,7 @@ fn between(
 }
 
 /// A network of a rank with the forms of one subspace at its end, the rest random and adapted to them.
-fn ending_with(last: &Subspace, rank: usize, search: &mut Search<'_, '_>) -> Network {
+fn ending_with(last: &Subspace, rank: usize, search: &mut Search<'_>) -> Network {
     let mut network = search.random(rank);
     let end = network.degree() - 1;
     network.cores[end] = Core::from_unfolding(rank, network.q(), 1, &last.forms().transpose());
