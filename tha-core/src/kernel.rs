@@ -84,29 +84,6 @@ fn next<'c, 't, const W: usize>(
     (cores, t)
 }
 
-/// The plain features of a block, so many rows at a time, among which the cost of the loop itself is divided.
-macro_rules! plain {
-    (1, $rows:ident, $x:expr, $($sum:ident $w:ident),+) => {
-        for (&[$($w),+], &x) in $rows.iter().zip($x) {
-            $($sum += $w * x;)+
-        }
-    };
-    (2, $rows:ident, $x:expr, $($sum:ident $w:ident),+) => {
-        let ((pairs, _), (twos, _)) = ($x.as_chunks::<2>(), $rows.as_chunks::<2>());
-        for ([low, high], &[x, y]) in twos.iter().zip(pairs) {
-            let [$($w),+] = *low;
-            $($sum += $w * x;)+
-            let [$($w),+] = *high;
-            $($sum += $w * y;)+
-        }
-        if $x.len() % 2 == 1
-            && let (Some(&x), Some(&[$($w),+])) = ($x.last(), $rows.last())
-        {
-            $($sum += $w * x;)+
-        }
-    };
-}
-
 /// The mapped features of a block.
 macro_rules! mapped {
     ($rows:ident, $x:ident, $($sum:ident $w:ident),+) => {
@@ -126,11 +103,9 @@ macro_rules! mapped {
     };
 }
 
-/// One block. Spelled out sum by sum, so that the sums stay in registers also where the compiler optimises for size. The constants
-/// are arguments: where floats are passed in registers, those of a block of 16 come in registers that follow one another (s0 to s15 of
-/// a Cortex-M4F), which one instruction loads and one stores.
+/// One block. Spelled out sum by sum, so that the sums stay in registers also where the compiler optimises for size.
 macro_rules! block {
-    ($name:ident, $width:literal, $step:tt, $grow:ident $inline:meta, $($sum:ident $w:ident),+) => {
+    ($name:ident, $width:literal, $grow:ident, $($sum:ident $w:ident),+) => {
         #[inline]
         fn $name(x: &Features<'_>, rows: &[[f32; $width]], out: &mut [f32; $width]) {
             if let Some(&[$($sum),+]) = rows.first() {
@@ -138,7 +113,7 @@ macro_rules! block {
             }
         }
 
-        #[$inline]
+        #[inline]
         #[allow(clippy::too_many_arguments, reason = "they are passed in registers")]
         fn $grow($(mut $sum: f32),+, rows: &[[f32; $width]], x: &Features<'_>, out: &mut [f32; $width]) {
             // Implied by the next two lines, which then need no checks of their own.
@@ -147,18 +122,44 @@ macro_rules! block {
             }
             let Some(later) = rows.get(1..) else { return };
             let Some(plain) = later.get(..x.x.len()) else { return };
-            plain!($step, plain, x.x, $($sum $w),+);
-            mapped!(rows, x, $($sum $w),+);
-            *out = [$($sum),+];
+            for (&[$($w),+], &x) in plain.iter().zip(x.x) {
+                $($sum += $w * x;)+
+            }
+            if $width < 8 {
+                *out = [$($sum),+];
+                if !x.rows.is_empty() {
+                    map_narrow(rows.as_flattened(), x, out);
+                }
+            } else {
+                mapped!(rows, x, $($sum $w),+);
+                *out = [$($sum),+];
+            }
         }
     };
 }
 
-/// A block of 8 where floats are passed in registers: those of the first row are arguments too, so that also the rows are loaded by one
-/// instruction each. What keeps the loads of a row together is the way out of the loop between them and the sums.
+/// The mapped features of a block of few sums, which are added to its plain ones.
+#[inline(never)]
+fn map_narrow(rows: &[f32], x: &Features<'_>, out: &mut [f32]) {
+    let width = out.len();
+    for (row, &upper) in x.rows.iter().zip(x.t) {
+        let lower = 1.0 - upper;
+        let Some(low) = rows.get((row.to_bits() as usize).wrapping_mul(width)..) else { break };
+        let Some(high) = low.get(width..) else { break };
+        for ((sum, low), high) in out.iter_mut().zip(low).zip(high) {
+            *sum += low * lower;
+            *sum += high * upper;
+        }
+    }
+}
+
+/// Blocks of 8 and 16 where floats are passed in registers. 8 sums and 8 coefficients of a row are arguments: they come in registers that follow
+/// one another (s0 to s7 and s8 to s15 of a Cortex-M4F), so that one instruction loads a row, or half of one. What makes the compiler
+/// keep it so, found by trial in its listings: a way out of the loop between sums and the loads after them, by turns to different places, where the
+/// coefficients are used once more. None of these ways is taken, but for the one at the end of the maps: no row is missing.
 #[cfg(any(target_abi = "eabihf", test))]
-macro_rules! block_8 {
-    ($($sum:ident $w:ident),+) => {
+macro_rules! wide_blocks {
+    ($($sum:ident $other:ident $w:ident),+) => {
         #[inline]
         fn block_8(x: &Features<'_>, rows: &[[f32; 8]], out: &mut [f32; 8]) {
             let Some((&[$($sum),+], later)) = rows.split_first() else { return };
@@ -170,34 +171,99 @@ macro_rules! block_8 {
         #[inline(never)]
         #[allow(clippy::too_many_arguments, reason = "they are passed in registers")]
         fn grow_8($(mut $sum: f32),+, $(mut $w: f32),+, rows: &[[f32; 8]], x: &Features<'_>, out: &mut [f32; 8]) {
-            if let Some((&first, others)) = x.x.split_first() {
-                let mut later = others.iter().zip(rows.get(2..).unwrap_or_default());
-                let mut x = first;
-                loop {
-                    $($sum += $w * x;)+
-                    let Some((&next, row)) = later.next() else { break };
-                    x = next;
-                    [$($w),+] = *row;
-                }
+            let mut later = rows.get(2..).unwrap_or_default();
+            for &x in x.x {
+                $($sum += $w * x;)+
+                let [row, rest @ ..] = later else { break };
+                later = rest;
+                [$($w),+] = *row;
             }
             mapped!(rows, x, $($sum $w),+);
             *out = [$($sum),+];
         }
+
+        /// As two halves of 8 sums. The coefficients of both take the same registers in turn.
+        #[inline]
+        fn block_16(x: &Features<'_>, rows: &[[f32; 16]], out: &mut [f32; 16]) {
+            let halves = rows.as_flattened().as_chunks::<8>().0;
+            let Some((&[$($sum),+], later)) = halves.split_first() else { return };
+            let &[$($w),+] = later.get(1).unwrap_or(&[0.0; 8]);
+            let Some(out) = out.as_chunks_mut().0.first_chunk_mut() else { return };
+            grow_16($($sum),+, $($w),+, later, x, out);
+            if let Some(row) = x.rows.first() {
+                let [[$($sum),+], _] = *out;
+                let Some(&[$($w),+]) = halves.get(2 * row.to_bits() as usize) else { return };
+                map_16($($sum),+, $($w),+, halves, x, out);
+            }
+        }
+
+        /// `halves` from the second one of the constants on.
+        #[inline(never)]
+        #[allow(clippy::too_many_arguments, reason = "they are passed in registers")]
+        fn grow_16($(mut $sum: f32),+, $(mut $w: f32),+, halves: &[[f32; 8]], x: &Features<'_>, out: &mut [[f32; 8]; 2]) {
+            let Some((&[$(mut $other),+], later)) = halves.split_first() else { return };
+            let mut later = later.get(1..).unwrap_or_default();
+            for &x in x.x {
+                $($sum += $w * x;)+
+                let [half, rest @ ..] = later else { return };
+                [$($w),+] = *half;
+                $($other += $w * x;)+
+                let [row, rest @ ..] = rest else { break };
+                later = rest;
+                [$($w),+] = *row;
+            }
+            // Adds nothing: the use that keeps the second halves where they are.
+            $($other += $w * 0.0;)+
+            *out = [[$($sum),+], [$($other),+]];
+        }
+
+        /// The mapped features, from the second half of the lower row of the first on; the first half is $w.
+        #[inline(never)]
+        #[allow(clippy::too_many_arguments, reason = "they are passed in registers")]
+        fn map_16($(mut $sum: f32),+, $(mut $w: f32),+, halves: &[[f32; 8]], x: &Features<'_>, out: &mut [[f32; 8]; 2]) {
+            let [$(mut $other),+] = out[1];
+            let mut maps = x.rows.iter().zip(x.t);
+            let Some((row, &(mut upper))) = maps.next() else { return };
+            let Some([_, rest @ ..]) = halves.get(2 * row.to_bits() as usize..) else { return };
+            let mut rest = rest;
+            'second: {
+                'first: {
+                    loop {
+                        let lower = 1.0 - upper;
+                        $($sum += $w * lower;)+
+                        let [half, high @ ..] = rest else { break 'first };
+                        [$($w),+] = *half;
+                        $($other += $w * lower;)+
+                        let [half, high @ ..] = high else { break 'second };
+                        [$($w),+] = *half;
+                        $($sum += $w * upper;)+
+                        let [half, ..] = high else { break 'second };
+                        [$($w),+] = *half;
+                        let Some((row, &next)) = maps.next() else { break 'second };
+                        $($other += $w * upper;)+
+                        upper = next;
+                        let Some([half, low @ ..]) = halves.get(2 * row.to_bits() as usize..) else { break 'first };
+                        rest = low;
+                        [$($w),+] = *half;
+                    }
+                }
+                $($sum += $w * upper;)+
+            }
+            $($other += $w * upper;)+
+            *out = [[$($sum),+], [$($other),+]];
+        }
     };
 }
 
-// More rows at a time pay where a multiplication is one instruction.
 #[cfg(any(target_abi = "eabihf", test))]
-block!(block_16, 16, 2, grow_16 inline(never), s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7, s8 w8, s9 w9, s10 w10, s11 w11, s12 w12, s13 w13, s14 w14, s15 w15);
-#[cfg(any(target_abi = "eabihf", test))]
-block_8!(s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7);
+wide_blocks!(s0 o0 w0, s1 o1 w1, s2 o2 w2, s3 o3 w3, s4 o4 w4, s5 o5 w5, s6 o6 w6, s7 o7 w7);
 #[cfg(not(any(target_abi = "eabihf", test)))]
-block!(block_16, 16, 1, grow_16 inline, s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7, s8 w8, s9 w9, s10 w10, s11 w11, s12 w12, s13 w13, s14 w14, s15 w15);
+block!(block_16, 16, grow_16, s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7, s8 w8, s9 w9, s10 w10, s11 w11, s12 w12, s13 w13, s14 w14, s15 w15);
 #[cfg(not(any(target_abi = "eabihf", test)))]
-block!(block_8, 8, 1, grow_8 inline, s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7);
-block!(block_4, 4, 1, grow_4 inline, s0 w0, s1 w1, s2 w2, s3 w3);
-block!(block_2, 2, 1, grow_2 inline, s0 w0, s1 w1);
-block!(block_1, 1, 1, grow_1 inline, s0 w0);
+block!(block_8, 8, grow_8, s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7);
+block!(block_4, 4, grow_4, s0 w0, s1 w1, s2 w2, s3 w3);
+block!(block_2, 2, grow_2, s0 w0, s1 w1);
+block!(block_1, 1, grow_1, s0 w0);
 
 /// Multiplies the sums `t` of a head out, right to left; `ranks` are r_0, ..., r_d = 1. The result, r_0 values, comes
 /// back. Every vector overwrites the first sums of its core: row a is read before place a <= a r_b is written.

@@ -133,7 +133,7 @@ fn average(gain: f32, source: &[Cell<f32>], own: &[Cell<f32>]) {
     ones.iter().zip(last).for_each(step);
 }
 
-#[inline]
+#[inline(never)]
 fn resonate(&[c11, c12, c21, c22, b, d, e1, e2]: &[f32; 8], source: &[Cell<f32>], own: &[Cell<f32>]) {
     let Some((first, own)) = own.split_at_checked(source.len()) else { return };
     let Some((second, feed)) = own.split_at_checked(source.len()) else { return };
@@ -147,9 +147,9 @@ fn resonate(&[c11, c12, c21, c22, b, d, e1, e2]: &[f32; 8], source: &[Cell<f32>]
         y1.set(b * u.get() + c11 * one + c12 * two);
         y2.set(c21 * one + c22 * two);
     };
-    // Four at a time, as averages.
+    // Two at a time: four would take more flash than there is.
     let ((y1, last1), (y2, last2), (u, last)) =
-        (first.as_chunks::<4>(), second.as_chunks::<4>(), source.as_chunks::<4>());
+        (first.as_chunks::<2>(), second.as_chunks::<2>(), source.as_chunks::<2>());
     for ((y1, y2), u) in y1.iter().zip(y2).zip(u) {
         y1.iter().zip(y2).zip(u).for_each(step);
     }
