@@ -370,6 +370,29 @@ fn the_meaning_of_a_file_has_the_same_stage() {
     }
 }
 
+/// Coefficients of resonators that are far too large are refused, and no sum of the check overflows.
+#[test]
+fn resonators_of_any_size_are_refused_or_stable() {
+    let bytes = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/format4.tha")).unwrap();
+    let third_run = 40 + 16 + 4 * (1 + 2 * 5 + 2 * 3 + 2 * 2 + 2 * 12);
+    assert_eq!(bytes[third_run], 3);
+    let parse = |at: &[usize], value: i32| {
+        let change = |bytes: &mut Vec<u8>| {
+            at.iter().for_each(|at| bytes[third_run + at..][..4].copy_from_slice(&value.to_le_bytes()));
+        };
+        Model::parse(&AlignedBytes::new(&patched(&bytes, change))).map(|_| ())
+    };
+    // c11, c12, c21 and c22.
+    let matrix = [12, 16, 24, 28];
+    assert_eq!(parse(&[], 0), Ok(()));
+    for value in [i32::MIN, i32::MAX, (1 << 30) + 1, -(1 << 30) - 1] {
+        for at in [&matrix[..], &matrix[..1], &matrix[3..], &[12, 28], &[16, 24]] {
+            assert!(matches!(parse(at, value), Err(ParseError::Section { run: 2 })), "{value} at {at:?}");
+        }
+    }
+    assert_eq!(parse(&matrix, 0), Ok(()), "a filter of two samples");
+}
+
 /// A file of format 4 with filters, features, maps and a linear part: it must parse, and give these outputs, for ever. THA_BLESS=1 writes it.
 #[test]
 fn a_file_of_integers_still_reads() {

@@ -143,12 +143,12 @@ fn check_run(run: &Run, stage: &Stage<'_>, index: usize, window: usize, inputs: 
         Run::RESONATOR | Run::FEEDING => {
             let [b, _, c, d, .., unit] = rest;
             let one = 1i64 << run.shift.min(30);
-            let small = [alpha, b, c, d].iter().all(|value| i64::from(*value).abs() <= one);
             let [a, b, c, d] = [alpha, b, c, d].map(i64::from);
-            let cross = b * c;
-            let inside =
-                a * d - cross < one * one && (one - a) * (one - d) > cross && (one + a) * (one + d) > cross;
-            run.shift <= 30 && small && inside && unit > 0
+            let small = run.shift <= 30 && [a, b, c, d].iter().all(|value| value.abs() <= one);
+            let outside = |cross: i64| {
+                a * d - cross >= one * one || (one - a) * (one - d) <= cross || (one + a) * (one + d) <= cross
+            };
+            small && !outside(b * c) && unit > 0
         }
         _ => false,
     };
