@@ -84,63 +84,27 @@ fn next<'c, 't, const W: usize>(
     (cores, t)
 }
 
-/// The mapped features of a block.
-macro_rules! mapped {
-    ($rows:ident, $x:ident, $($sum:ident $w:ident),+) => {
-        for (row, &upper) in $x.rows.iter().zip($x.t) {
-            let lower = 1.0 - upper;
-            let row = row.to_bits() as usize;
-            // Implied by the next line, which then needs no check of its own.
-            if row >= $rows.len().saturating_sub(1) {
-                break;
-            }
-            let Some([low, high, ..]) = $rows.get(row..) else { break };
-            let [$($w),+] = *low;
-            $($sum += $w * lower;)+
-            let [$($w),+] = *high;
-            $($sum += $w * upper;)+
-        }
-    };
-}
-
 /// One block. Spelled out sum by sum, so that the sums stay in registers also where the compiler optimises for size.
 macro_rules! block {
-    ($name:ident, $width:literal, $grow:ident, $($sum:ident $w:ident),+) => {
+    ($name:ident, $width:literal, $($sum:ident $w:ident),+) => {
         #[inline]
         fn $name(x: &Features<'_>, rows: &[[f32; $width]], out: &mut [f32; $width]) {
-            if let Some(&[$($sum),+]) = rows.first() {
-                $grow($($sum),+, rows, x, out);
-            }
-        }
-
-        #[inline]
-        #[allow(clippy::too_many_arguments, reason = "they are passed in registers")]
-        fn $grow($(mut $sum: f32),+, rows: &[[f32; $width]], x: &Features<'_>, out: &mut [f32; $width]) {
-            // Implied by the next two lines, which then need no checks of their own.
-            if rows.len() <= x.x.len() {
-                return;
-            }
-            let Some(later) = rows.get(1..) else { return };
+            let Some((&[$(mut $sum),+], later)) = rows.split_first() else { return };
             let Some(plain) = later.get(..x.x.len()) else { return };
             for (&[$($w),+], &x) in plain.iter().zip(x.x) {
                 $($sum += $w * x;)+
             }
-            if $width < 8 {
-                *out = [$($sum),+];
-                if !x.rows.is_empty() {
-                    map_narrow(rows.as_flattened(), x, out);
-                }
-            } else {
-                mapped!(rows, x, $($sum $w),+);
-                *out = [$($sum),+];
+            *out = [$($sum),+];
+            if !x.rows.is_empty() {
+                add_maps(rows.as_flattened(), x, out);
             }
         }
     };
 }
 
-/// The mapped features of a block of few sums, which are added to its plain ones.
+/// Adds the mapped features of a block to its plain ones.
 #[inline(never)]
-fn map_narrow(rows: &[f32], x: &Features<'_>, out: &mut [f32]) {
+fn add_maps(rows: &[f32], x: &Features<'_>, out: &mut [f32]) {
     let width = out.len();
     for (row, &upper) in x.rows.iter().zip(x.t) {
         let lower = 1.0 - upper;
@@ -178,7 +142,19 @@ macro_rules! wide_blocks {
                 later = rest;
                 [$($w),+] = *row;
             }
-            mapped!(rows, x, $($sum $w),+);
+            for (row, &upper) in x.rows.iter().zip(x.t) {
+                let lower = 1.0 - upper;
+                let row = row.to_bits() as usize;
+                // Implied by the next line, which then needs no check of its own.
+                if row >= rows.len().saturating_sub(1) {
+                    break;
+                }
+                let Some([low, high, ..]) = rows.get(row..) else { break };
+                let [$($w),+] = *low;
+                $($sum += $w * lower;)+
+                let [$($w),+] = *high;
+                $($sum += $w * upper;)+
+            }
             *out = [$($sum),+];
         }
 
@@ -258,12 +234,12 @@ macro_rules! wide_blocks {
 #[cfg(any(target_abi = "eabihf", test))]
 wide_blocks!(s0 o0 w0, s1 o1 w1, s2 o2 w2, s3 o3 w3, s4 o4 w4, s5 o5 w5, s6 o6 w6, s7 o7 w7);
 #[cfg(not(any(target_abi = "eabihf", test)))]
-block!(block_16, 16, grow_16, s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7, s8 w8, s9 w9, s10 w10, s11 w11, s12 w12, s13 w13, s14 w14, s15 w15);
+block!(block_16, 16, s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7, s8 w8, s9 w9, s10 w10, s11 w11, s12 w12, s13 w13, s14 w14, s15 w15);
 #[cfg(not(any(target_abi = "eabihf", test)))]
-block!(block_8, 8, grow_8, s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7);
-block!(block_4, 4, grow_4, s0 w0, s1 w1, s2 w2, s3 w3);
-block!(block_2, 2, grow_2, s0 w0, s1 w1);
-block!(block_1, 1, grow_1, s0 w0);
+block!(block_8, 8, s0 w0, s1 w1, s2 w2, s3 w3, s4 w4, s5 w5, s6 w6, s7 w7);
+block!(block_4, 4, s0 w0, s1 w1, s2 w2, s3 w3);
+block!(block_2, 2, s0 w0, s1 w1);
+block!(block_1, 1, s0 w0);
 
 /// Multiplies the sums `t` of a head out, right to left; `ranks` are r_0, ..., r_d = 1. The result, r_0 values, comes
 /// back. Every vector overwrites the first sums of its core: row a is read before place a <= a r_b is written.

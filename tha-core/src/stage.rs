@@ -51,7 +51,7 @@ impl Run {
     }
 }
 
-/// Rows of a run, in floats as in integers.
+/// Rows of a run, in floats as in integers: the kind of resonators is how many they have.
 pub(crate) fn rows(kind: u32) -> usize {
     if kind == Run::AVERAGE { 1 } else { kind as usize }
 }
